@@ -1,0 +1,73 @@
+// The versioned C API: a table of functions that other wheels and third parties take from the capsule
+// "rushlight._C._api". Compile with rushlight.get_include() on the include path, call rl::import_api() in module init.
+//
+// Every function needs the GIL unless its comment says otherwise. Functions that return PyObject* or int signal errors
+// with null or -1 and a Python exception.
+#pragma once
+#include "op.h"
+
+namespace rl {
+
+constexpr uint32_t RL_ABI = 1;    // raised when a layout or a function changes
+constexpr uint32_t RL_MINOR = 0;  // raised when functions are appended
+
+struct GemmArgs;
+
+struct Api {
+  uint32_t abi, minor;
+  PyTypeObject* tensor_type;
+
+  // -- tensors
+  PyObject* (*empty)(int ndim, const int64_t* sizes, DType, Device);
+  PyObject* (*as_strided)(Tensor* base, int ndim, const int64_t* sizes, const int64_t* strides, int64_t offset);
+  PyObject* (*contiguous)(Tensor*);                    // itself (new reference) when it is already
+  PyObject* (*to_dtype)(Tensor*, DType);               // itself (new reference) when it has it
+  int (*copy)(Tensor* to, Tensor* from);               // broadcasts and converts; does not bump the version
+  PyObject* (*from_number)(double re, double im, Kind kind, DType, Device);  // a 0-d tensor
+  PyObject* (*detach)(Tensor*);                        // shares storage and version counter, no history
+  PyObject* (*array)(Tensor*);                         // the backend array over its memory, new reference
+
+  // -- operators
+  Op* (*find_op)(const char* name);                    // null (no exception) if there is none
+  PyObject* (*call)(const Op*, Arg* args, int nargs);  // whole dispatch; missing trailing arguments take their defaults
+  PyObject* (*redispatch)(Call&);                      // from a layer: go on below it
+  int (*register_kernel)(const char* op, const char* device_type, Kernel);
+  int (*register_layer)(const Layer*);                 // copied
+  PyObject* (*arg_to_object)(const Arg&);              // new reference
+  uint32_t* (*thread_word)();                          // this thread's bits; any thread with the GIL
+
+  // -- memory and threads (no GIL needed)
+  void* (*allocate)(size_t nbytes);                    // 64-byte aligned, null when it cannot
+  void (*deallocate)(void*, size_t nbytes);
+  void (*parallel_for)(int64_t begin, int64_t end, int64_t grain, void (*fn)(void*, int64_t, int64_t), void* ctx);
+  int (*num_threads)();
+
+  // -- kernels that other wheels share (no GIL needed)
+  // C[m,n] = alpha * A[m,k] @ B[k,n] + beta * C, any strides (in elements), all of one dtype; false: no kernel for the dtype
+  bool (*gemm)(DType, int64_t m, int64_t n, int64_t k, double alpha, const void* a, int64_t ras, int64_t cas, const void* b,
+               int64_t rbs, int64_t cbs, double beta, void* c, int64_t rcs, int64_t ccs);
+
+  // -- the Tensor type: attributes that a wheel adds to it
+  int (*add_method)(const char* name, PyObject* descriptor);
+};
+
+#ifndef RL_CORE
+inline const Api* api = nullptr;
+
+// Loads the table; -1 with ImportError when this extension was built for another ABI.
+inline int import_api(const char* who) {
+  auto* table = static_cast<const Api*>(PyCapsule_Import("rushlight._C._api", 0));
+  if (!table) return -1;
+  if (table->abi != RL_ABI || table->minor < RL_MINOR) {
+    PyErr_Format(PyExc_ImportError,
+                 "%s: built for rushlight C API %u.%u, but the installed rushlight-core has %u.%u. "
+                 "Install matching versions of both wheels.",
+                 who, RL_ABI, RL_MINOR, table->abi, table->minor);
+    return -1;
+  }
+  api = table;
+  return 0;
+}
+#endif
+
+}  // namespace rl
