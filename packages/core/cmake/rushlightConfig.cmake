@@ -1,0 +1,121 @@
+# Builds extensions against rushlight's C API. Found by find_package(rushlight CONFIG), from the installed wheel or beside
+# the sources; core itself is built with it.
+#
+#   rushlight_add_extension(_C
+#     DESTINATION    rushlight/linalg      # package folder inside the wheel
+#     SOURCES        csrc/module.cpp       # compiled once, may use Python and NumPy
+#     NATIVE_SOURCES csrc/threads.cpp      # compiled once, knows no Python
+#     ISA_SOURCES    csrc/kernels/lu.cpp)  # compiled per instruction set with -DRL_ISA=base|avx2|avx512, knows no Python
+#
+# The macros RL_HAVE_AVX2 and RL_HAVE_AVX512 tell SOURCES and NATIVE_SOURCES which variants beside `base` exist.
+
+find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module NumPy)
+find_package(Threads REQUIRED)
+
+option(RL_WERROR "Turn compiler warnings into errors" OFF)
+set(RL_SANITIZE "" CACHE STRING "Sanitizers, as the compiler spells them: address,undefined")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+get_filename_component(RUSHLIGHT_INCLUDE_DIR "${CMAKE_CURRENT_LIST_DIR}/../include" ABSOLUTE)
+
+# Compiler and linker options of every target of ours.
+function(rushlight_target_options target)
+  target_compile_features(${target} PRIVATE cxx_std_17)
+  set_target_properties(${target} PROPERTIES
+    CXX_EXTENSIONS OFF
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${target} PRIVATE "${RUSHLIGHT_INCLUDE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/csrc")
+  target_link_libraries(${target} PRIVATE Threads::Threads)
+  if(MSVC)
+    target_compile_options(${target} PRIVATE /permissive- /utf-8 /bigobj /EHsc /W3 $<$<BOOL:${RL_WERROR}>:/WX>)
+    target_compile_definitions(${target} PRIVATE NOMINMAX _USE_MATH_DEFINES _CRT_SECURE_NO_WARNINGS)
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers $<$<BOOL:${RL_WERROR}>:-Werror>
+    -fno-math-errno -fno-trapping-math -ffunction-sections -fdata-sections)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -Wno-cast-function-type)  # method tables cast, as CPython asks
+  endif()
+  target_link_options(${target} PRIVATE $<IF:$<BOOL:${APPLE}>,-Wl$<COMMA>-dead_strip,-Wl$<COMMA>--gc-sections>)
+  if(RL_SANITIZE)
+    target_compile_options(${target} PRIVATE
+      -fsanitize=${RL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+    target_link_options(${target} PRIVATE -fsanitize=${RL_SANITIZE})
+  endif()
+endfunction()
+
+# Sets `variable` to the instruction sets to build for, `base` first, and <variable>_<isa> to the flags of each.
+function(_rushlight_instruction_sets variable)
+  include(CheckCXXCompilerFlag)
+  set(isas base)
+  set(${variable}_base "" PARENT_SCOPE)
+  set(processor "${CMAKE_SYSTEM_PROCESSOR}")
+  if(APPLE AND CMAKE_OSX_ARCHITECTURES)
+    set(processor "${CMAKE_OSX_ARCHITECTURES}")
+  elseif(MSVC AND CMAKE_CXX_COMPILER_ARCHITECTURE_ID)
+    set(processor "${CMAKE_CXX_COMPILER_ARCHITECTURE_ID}")
+  endif()
+  if(processor MATCHES "^(x86_64|AMD64|amd64|x64)$")
+    if(MSVC)
+      set(avx2 /arch:AVX2)
+      set(avx512 /arch:AVX512)
+    else()
+      set(avx2 -march=x86-64-v3)
+      set(avx512 -march=x86-64-v4)
+    endif()
+    foreach(isa IN ITEMS avx2 avx512)
+      check_cxx_compiler_flag("${${isa}}" RUSHLIGHT_COMPILES_${isa})
+      if(RUSHLIGHT_COMPILES_${isa})
+        list(APPEND isas ${isa})
+        set(${variable}_${isa} "${${isa}}" PARENT_SCOPE)
+      endif()
+    endforeach()
+  endif()
+  set(${variable} "${isas}" PARENT_SCOPE)
+endfunction()
+
+# Object library <target> of sources that know no Python.
+function(_rushlight_add_objects target)
+  add_library(${target} OBJECT ${ARGN})
+  rushlight_target_options(${target})
+endfunction()
+
+function(rushlight_add_extension target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DESTINATION" "SOURCES;NATIVE_SOURCES;ISA_SOURCES")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_DESTINATION OR NOT arg_SOURCES)
+    message(FATAL_ERROR "rushlight_add_extension(${target}): needs DESTINATION and SOURCES, got ${ARGN}")
+  endif()
+
+  set(definitions "")
+  set(objects "")
+  if(arg_ISA_SOURCES)
+    _rushlight_instruction_sets(flags)
+    foreach(isa IN LISTS flags)
+      _rushlight_add_objects(${target}_${isa} ${arg_ISA_SOURCES})
+      target_compile_options(${target}_${isa} PRIVATE ${flags_${isa}})
+      target_compile_definitions(${target}_${isa} PRIVATE RL_ISA=${isa})
+      list(APPEND objects $<TARGET_OBJECTS:${target}_${isa}>)
+      string(TOUPPER RL_HAVE_${isa} have)
+      list(APPEND definitions ${have})
+    endforeach()
+  endif()
+  if(arg_NATIVE_SOURCES)
+    _rushlight_add_objects(${target}_native ${arg_NATIVE_SOURCES})
+    target_compile_definitions(${target}_native PRIVATE ${definitions})
+    list(APPEND objects $<TARGET_OBJECTS:${target}_native>)
+  endif()
+  # C++ tests link these objects without Python.
+  set(RUSHLIGHT_${target}_OBJECTS "${objects}" PARENT_SCOPE)
+
+  python_add_library(${target} MODULE WITH_SOABI ${arg_SOURCES} ${objects})
+  rushlight_target_options(${target})
+  target_compile_definitions(${target} PRIVATE ${definitions})
+  target_link_libraries(${target} PRIVATE Python::NumPy)
+  install(TARGETS ${target} DESTINATION "${arg_DESTINATION}" COMPONENT extension)
+endfunction()
