@@ -1,4 +1,4 @@
-"""Writes packages/*/src/*.egg-info, so that a source tree on PYTHONPATH shows its entry points like installed wheels."""
+"""Writes packages/*/src/*.egg-info: a source tree on PYTHONPATH then shows its entry points as installed wheels do."""
 
 import tomllib
 from pathlib import Path

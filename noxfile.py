@@ -1,0 +1,258 @@
+"""Everything that is run on rushlight: `nox -l` lists the sessions, `nox -s NAME` runs one.
+
+The session `build` puts every wheel into dist/; the others install from there, so they test what users get.
+PYTHONS="3.12 3.13" adds interpreters to the one that runs nox.
+"""
+
+import os
+import platform
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import nox
+from packaging.requirements import Requirement
+
+nox.needs_version = ">=2025.5.1"
+nox.options.default_venv_backend = "virtualenv"
+nox.options.error_on_external_run = True
+nox.options.sessions = ["lint", "types", "tests"]
+
+ROOT = Path(__file__).parent
+DIST = ROOT / "dist"
+PROJECTS = {path.parent.name: nox.project.load_toml(path) for path in sorted(ROOT.glob("packages/*/pyproject.toml"))}
+AREAS = [name for name in PROJECTS if (ROOT / "packages" / name / "tests").is_dir()]
+RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
+PYTHONS = list(dict.fromkeys([RUNNING, *os.environ.get("PYTHONS", "").split()]))
+BUILT = f"build-{RUNNING}"
+TORCH = "torch==2.13.0"
+WHEEL_LIMIT_MB = {"core": 5.0, "all": 12.0}
+
+
+def siblings(package: str) -> list[str]:
+    """The packages of this repository that `package` depends on, dependencies first, then itself."""
+    found: list[str] = []
+    for requirement in map(Requirement, PROJECTS[package]["project"]["dependencies"]):
+        if requirement.name.startswith("rushlight-"):
+            found += [name for name in siblings(requirement.name.removeprefix("rushlight-")) if name not in found]
+    return [*found, package]
+
+
+def foreign_dependencies(*packages: str) -> list[str]:
+    """The run-time dependencies of the packages that are not from this repository, sorted."""
+    needed = {requirement for name in packages for requirement in PROJECTS[name]["project"]["dependencies"]}
+    return sorted(requirement for requirement in needed if not requirement.startswith("rushlight"))
+
+
+def built_wheels(package: str, python: str) -> list[Path]:
+    """The wheels of `package` in dist/ that suit a Python version."""
+    name = PROJECTS[package]["project"]["name"].replace("-", "_")
+    tags = (f"-cp{python.replace('.', '')}-", "-py3-none-any")
+    return [path for path in DIST.glob(f"{name}-*.whl") if any(tag in path.name for tag in tags)]
+
+
+def wheel(package: str, python: str = RUNNING) -> Path:
+    """The wheel of `package` in dist/ for a Python version."""
+    found = built_wheels(package, python)
+    if len(found) != 1:
+        raise FileNotFoundError(f"dist/ has {len(found)} wheels of {package} for Python {python}: run `nox -s build`")
+    return found[0]
+
+
+def install_wheels(session: nox.Session, *packages: str) -> None:
+    """Installs built wheels of the packages and of the siblings that they declare; the rest comes from the index."""
+    python = session.python if isinstance(session.python, str) else RUNNING
+    chosen = dict.fromkeys(sibling for package in packages for sibling in siblings(package))
+    session.install(*(str(wheel(package, python)) for package in chosen))
+
+
+def test_requirements(*packages: str) -> list[str]:
+    """What the tests of the packages need beside the wheels (their dependency group `test`)."""
+    needed: dict[str, None] = {}
+    for package in packages:
+        needed |= dict.fromkeys(nox.project.dependency_groups(PROJECTS[package], "test"))
+    return list(needed)
+
+
+def install_build_tools(session: nox.Session) -> None:
+    """Installs the build requirements of all wheels, and CMake and Ninja where the system has none."""
+    needed = {requirement for project in PROJECTS.values() for requirement in project["build-system"]["requires"]}
+    tools = [tool for tool in ("cmake", "ninja") if shutil.which(tool) is None]
+    session.install(*sorted(name for name in needed if not name.startswith("rushlight")), *tools)
+    if shutil.which("ccache"):
+        session.env["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
+        session.env |= {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
+
+
+@nox.session(python=PYTHONS)
+def build(session: nox.Session) -> None:
+    """Build every wheel into dist/; installing dist/*.whl into an empty environment gives all of rushlight."""
+    install_build_tools(session)
+    for name in PROJECTS:
+        for stale in built_wheels(name, str(session.python)):
+            stale.unlink()
+    folders = [f"./packages/{name}" for name in PROJECTS]
+    session.run("pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", "dist", *folders)
+    for path in sorted(DIST.glob("*.whl")):
+        session.log(f"{path.stat().st_size / 1e6:6.2f} MB  {path.name}")
+
+
+@nox.session(python=PYTHONS, requires=["build-{python}"])
+@nox.parametrize("package", AREAS)
+def tests(session: nox.Session, package: str) -> None:
+    """Run a package's tests against its wheel and its declared dependencies, with nothing else of ours installed."""
+    install_wheels(session, package)
+    session.install(*test_requirements(package))
+    session.run("pytest", "-q", f"packages/{package}/tests", *session.posargs)
+
+
+@nox.session(requires=[BUILT])
+@nox.parametrize("package", list(PROJECTS))
+def isolation(session: nox.Session, package: str) -> None:
+    """Install a wheel alone with its declared dependencies, check them, and run the examples of its README."""
+    install_wheels(session, package)
+    session.run("pip", "check")
+    session.run("python", "tools/run_examples.py", f"packages/{package}/README.md")
+
+
+@nox.session(requires=[BUILT])
+def editable(session: nox.Session) -> None:
+    """Import every area from wheels, from editable installs, and from both mixes of them."""
+    install_build_tools(session)
+    native = [name for name in PROJECTS if (ROOT / "packages" / name / "src").is_dir()]
+    others = [name for name in native if name != "core"]
+    session.install(*foreign_dependencies(*native))
+    code = "import rushlight; " + "; ".join(f"import rushlight.{name}" for name in others)
+    for editables in (native, ["core"], others, []):
+        for name in native:
+            source = ["-e", f"./packages/{name}"] if name in editables else [str(wheel(name))]
+            session.install("-q", "--no-deps", "--no-build-isolation", "--force-reinstall", *source)
+        session.log(f"editable: {', '.join(editables) or 'none'}")
+        session.chdir(session.create_tmp())
+        session.run("python", "-W", "error", "-c", code)
+        session.chdir(ROOT)
+
+
+@nox.session(requires=[BUILT])
+def plugins(session: nox.Session) -> None:
+    """Build the third-party backends of examples/ as a stranger would, and run the conformance suite on toy."""
+    install_wheels(session, *PROJECTS)
+    session.install(*test_requirements("core"))
+    session.install("hatchling")
+    for folder in sorted(ROOT.glob("examples/backends/*")):
+        session.install("--no-deps", "--no-build-isolation", f"./{folder.relative_to(ROOT)}")
+    session.run("python", "-m", "rushlight", "plugins")
+    for tests_folder in sorted(ROOT.glob("examples/backends/*/tests")):
+        session.run("pytest", "-q", str(tests_folder.relative_to(ROOT)))
+    session.run("pytest", "-q", "--pyargs", "rushlight.testing.conformance", "--device=toy", *session.posargs)
+
+
+@nox.session(requires=[BUILT])
+def wheels(session: nox.Session) -> None:
+    """Check the wheels together: no path in two of them, sizes, and what the tree promises (tests/)."""
+    owner: dict[str, str] = {}
+    sizes: dict[str, float] = {}
+    for package in PROJECTS:
+        path = wheel(package)
+        sizes[package] = path.stat().st_size / 1e6
+        for name in zipfile.ZipFile(path).namelist():
+            if name in owner:
+                session.error(f"{name} is in the wheels of {owner[name]} and {package}")
+            owner[name] = package
+    sizes["all"] = sum(sizes.values())
+    for package, size in sizes.items():
+        limit = WHEEL_LIMIT_MB.get(package)
+        session.log(f"{size:6.2f} MB  {package}" + (f" (limit {limit} MB)" if limit else ""))
+        if limit and size > limit:
+            session.error(f"wheel size: at most {limit} MB, got {package}={size:.2f} MB")
+    install_wheels(session, *PROJECTS)
+    session.install(*test_requirements(*AREAS))
+    session.run("pytest", "-q", "tests")
+
+
+@nox.session(requires=[BUILT])
+def minimal(session: nox.Session) -> None:
+    """Install core alone: absent areas name their wheel, and `import rushlight` costs what README says."""
+    install_wheels(session, "core")
+    session.run("python", "-W", "error", "-c", "import rushlight; rushlight.ones(2) + 1")
+    session.run("python", "-m", "rushlight", "doctor")
+    session.run("python", "benchmarks/import_cost.py", "--check")
+
+
+@nox.session(requires=[BUILT])
+def cuda(session: nox.Session) -> None:
+    """Run the conformance suite on the CUDA backend; skipped where there is no CUDA device."""
+    if shutil.which("nvidia-smi") is None:
+        session.skip("no CUDA device: nvidia-smi is not on PATH")
+    install_wheels(session, *PROJECTS)
+    session.install("cupy-cuda13x", *test_requirements("core"))
+    session.run("pytest", "-q", "--pyargs", "rushlight.testing.conformance", "--device=cuda", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check the style of Python (ruff) and C++ (clang-format)."""
+    session.install("ruff~=0.17.0", "clang-format~=23.1.0")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    native = [*ROOT.glob("packages/*/csrc/**/*.cpp"), *ROOT.glob("packages/*/csrc/**/*.h")]
+    native += ROOT.glob("packages/*/include/**/*.h")
+    session.run("clang-format", "--dry-run", "-Werror", *(str(path.relative_to(ROOT)) for path in sorted(native)))
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check the annotations with mypy, area by area as installed."""
+    session.install("mypy~=2.4.0", "pytest", *foreign_dependencies(*PROJECTS))
+    session.run("mypy")
+
+
+@nox.session(requires=[BUILT])
+def docs(session: nox.Session) -> None:
+    """Run the examples of docstrings, README and docs/, and check that links and named symbols exist."""
+    install_wheels(session, *PROJECTS)
+    session.install(*test_requirements(*AREAS))
+    session.run(
+        "python", "tools/run_examples.py", "--docstrings", "README.md", *map(str, sorted(Path("docs").rglob("*.md")))
+    )
+
+
+@nox.session
+def sanitize(session: nox.Session) -> None:
+    """Build the C++ tests with AddressSanitizer and UndefinedBehaviorSanitizer, warnings as errors, and run them."""
+    if platform.system() == "Windows":
+        session.skip("MSVC has no UndefinedBehaviorSanitizer")
+    install_build_tools(session)
+    options = ["-GNinja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DPython_EXECUTABLE={session.bin}/python"]
+    options += ["-DRL_TESTS=ON", "-DRL_WERROR=ON", "-DRL_SANITIZE=address,undefined"]
+    for tests_folder in sorted(ROOT.glob("packages/*/csrc/tests")):
+        package = tests_folder.parents[1].name
+        folder = f"build/sanitize/{package}"
+        session.run("cmake", "-S", f"packages/{package}", "-B", folder, *options, external=True, silent=True)
+        session.run("cmake", "--build", folder, "--target", "rushlight_tests", external=True, silent=True)
+        session.run("ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", external=True)
+
+
+@nox.session(requires=[BUILT])
+def bench(session: nox.Session) -> None:
+    """Time rushlight and PyTorch side by side (benchmarks/README.md)."""
+    install_wheels(session, *PROJECTS)
+    session.install(TORCH)
+    session.run("python", "benchmarks/compare.py", *session.posargs)
+
+
+@nox.session(requires=[BUILT])
+def peer(session: nox.Session) -> None:
+    """Compare every op with PyTorch on the op's own samples."""
+    install_wheels(session, *PROJECTS)
+    session.install(TORCH, *test_requirements(*AREAS))
+    session.run("pytest", "-q", "benchmarks/peer", *session.posargs)
+
+
+@nox.session(requires=[BUILT])
+def demo(session: nox.Session) -> None:
+    """Install the needed wheels into a fresh environment and train a network on real images."""
+    install_wheels(session, "nn")
+    session.install("matplotlib")
+    session.run("python", "examples/digits.py", *session.posargs)
