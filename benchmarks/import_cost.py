@@ -1,0 +1,67 @@
+"""What `import rushlight` costs above `import numpy`: time, resident memory, and which modules it must not load.
+
+    python benchmarks/import_cost.py [--check] [--rounds 9]
+
+Every measurement is a fresh process, NumPy and rushlight in turn; the medians are compared. --check exits with 1 where a
+limit of README is exceeded.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+
+LIMIT_MS = 50.0
+LIMIT_MB = 12.0
+FORBIDDEN = ("cupy", "ml_dtypes.tests", "rushlight.autograd", "rushlight.nn", "scipy")
+
+CHILD = """
+import json, sys, time
+start = time.perf_counter()
+import {module}
+milliseconds = (time.perf_counter() - start) * 1e3
+try:
+    import resource
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+except ImportError:
+    megabytes = 0.0
+print(json.dumps([milliseconds, megabytes, sorted(sys.modules)]))
+"""
+
+
+def measure(module: str) -> tuple[float, float, list[str]]:
+    """Imports a module in a fresh process and returns milliseconds, megabytes resident, and the modules loaded."""
+    output = subprocess.run(
+        [sys.executable, "-c", CHILD.format(module=module)], check=True, capture_output=True, text=True
+    )
+    milliseconds, megabytes, modules = json.loads(output.stdout)
+    return milliseconds, megabytes, modules
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--rounds", type=int, default=9)
+    arguments = parser.parse_args()
+
+    measure("rushlight")  # writes the bytecode caches
+    pairs = [(measure("numpy"), measure("rushlight")) for _ in range(arguments.rounds)]
+    milliseconds = statistics.median(ours[0] - numpy[0] for numpy, ours in pairs)
+    megabytes = statistics.median(ours[1] - numpy[1] for numpy, ours in pairs)
+    modules = pairs[0][1][2]
+    loaded = [name for name in modules if name.startswith(FORBIDDEN)]
+
+    print(f"import numpy       {statistics.median(numpy[0] for numpy, _ in pairs):7.1f} ms")
+    print(f"import rushlight  +{milliseconds:7.1f} ms (limit {LIMIT_MS:.0f})")
+    print(f"resident memory   +{megabytes:7.1f} MB (limit {LIMIT_MB:.0f})")
+    print(
+        f"modules           +{len(modules) - len(pairs[0][0][2]):4d}, of which forbidden: {', '.join(loaded) or 'none'}"
+    )
+    if not arguments.check:
+        return 0
+    return 1 if milliseconds > LIMIT_MS or megabytes > LIMIT_MB or loaded else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
