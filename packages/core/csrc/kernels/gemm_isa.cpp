@@ -1,0 +1,683 @@
+// The matrix product, compiled once per instruction set (see isa.h).
+//
+// One register-blocked kernel, `tile`, multiplies a few rows of A by one or two vectors' width of B. Three ways lead to it:
+//   direct  A and B are read in place: small products, and a row vector times a matrix;
+//   blocked A and B are copied block by block into panels that stay in the caches, C is written in place;
+//   staged  as blocked, for types that do not compute in themselves: panels are converted, sums wait in a float block.
+// `rows_dot_rows` serves the few-row products where both operands are contiguous along k.
+#include <cstring>
+#if defined(__AVX512F__) || defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "../parallel.h"
+#include "gemm.h"
+
+#define RL_INLINE __attribute__((always_inline))
+
+namespace rl {
+namespace RL_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVecBytes = 64, kRows = 14, kVecs = 2;
+#elif defined(__AVX2__)
+constexpr int kVecBytes = 32, kRows = 6, kVecs = 2;
+#elif defined(__aarch64__)
+constexpr int kVecBytes = 16, kRows = 8, kVecs = 3;
+#else
+constexpr int kVecBytes = 16, kRows = 4, kVecs = 2;
+#endif
+
+template <class T>
+struct VecOf {
+  typedef T type __attribute__((vector_size(kVecBytes)));
+};
+template <class T>
+using Vec = typename VecOf<T>::type;
+template <class T>
+constexpr int kLanes = kVecBytes / static_cast<int>(sizeof(T));
+
+constexpr int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+constexpr int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+constexpr int64_t parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+template <class T>
+inline Vec<T> load(const T* p) {
+  Vec<T> v;
+  std::memcpy(&v, p, sizeof(v));
+  return v;
+}
+template <class T>
+inline void store(T* p, Vec<T> v) {
+  std::memcpy(p, &v, sizeof(v));
+}
+template <class T>
+inline Vec<T> splat(T x) {
+  return x - Vec<T>{};  // exact, unlike x + 0
+}
+
+// The first `n` lanes, the others zero; 0 <= n <= kLanes. Memory behind them is not touched.
+template <class T>
+inline Vec<T> load(const T* p, int64_t n) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) {
+    return reinterpret_cast<Vec<T>>(_mm512_maskz_loadu_epi32(static_cast<__mmask16>((1u << n) - 1), p));
+  } else {
+    return reinterpret_cast<Vec<T>>(_mm512_maskz_loadu_epi64(static_cast<__mmask8>((1u << n) - 1), p));
+  }
+#else
+  Vec<T> v{};
+  std::memcpy(&v, p, static_cast<size_t>(n) * sizeof(T));
+  return v;
+#endif
+}
+template <class T>
+inline void store(T* p, Vec<T> v, int64_t n) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) {
+    _mm512_mask_storeu_epi32(p, static_cast<__mmask16>((1u << n) - 1), reinterpret_cast<__m512i>(v));
+  } else {
+    _mm512_mask_storeu_epi64(p, static_cast<__mmask8>((1u << n) - 1), reinterpret_cast<__m512i>(v));
+  }
+#else
+  std::memcpy(p, &v, static_cast<size_t>(n) * sizeof(T));
+#endif
+}
+
+// ---- element types: what they are stored as, what they compute in, how many real planes they have
+
+struct Half {
+  uint16_t bits;
+};
+struct Bfloat {
+  uint16_t bits;
+};
+template <class R>
+struct Complex {
+  R part[2];
+};
+
+inline float half_to_float(uint16_t h) {
+#if defined(__F16C__)
+  return _cvtsh_ss(h);
+#else
+  const uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16, magnitude = h & 0x7fff;
+  uint32_t bits;
+  float f;
+  if (magnitude >= 0x7c00) {
+    bits = 0x7f800000 | (magnitude << 13);
+  } else if (magnitude >= 0x0400) {
+    bits = (magnitude << 13) + 0x38000000;
+  } else {
+    f = static_cast<float>(magnitude) * 0x1p-24f;  // a subnormal half
+    std::memcpy(&bits, &f, 4);
+  }
+  bits |= sign;
+  std::memcpy(&f, &bits, 4);
+  return f;
+#endif
+}
+
+inline uint16_t float_to_half(float f) {
+#if defined(__F16C__)
+  return static_cast<uint16_t>(_cvtss_sh(f, _MM_FROUND_TO_NEAREST_INT));
+#else
+  uint32_t bits;
+  std::memcpy(&bits, &f, 4);
+  const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
+  bits &= 0x7fffffff;
+  if (bits > 0x7f800000) return sign | 0x7e00;
+  if (bits >= 0x477ff000) return sign | 0x7c00;
+  if (bits < 0x38800000) {  // a subnormal half: let the float adder round at 2^-24
+    float shifted;
+    std::memcpy(&shifted, &bits, 4);
+    shifted += 0.5f;
+    std::memcpy(&bits, &shifted, 4);
+    return sign | static_cast<uint16_t>(bits - 0x3f000000);
+  }
+  bits += 0xfff + ((bits >> 13) & 1);
+  return sign | static_cast<uint16_t>((bits - 0x38000000) >> 13);
+#endif
+}
+
+inline float bfloat_to_float(uint16_t h) {
+  const uint32_t bits = static_cast<uint32_t>(h) << 16;
+  float f;
+  std::memcpy(&f, &bits, 4);
+  return f;
+}
+
+inline uint16_t float_to_bfloat(float f) {
+  uint32_t bits;
+  std::memcpy(&bits, &f, 4);
+  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>(bits >> 16) | 0x40;
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+template <class S, class C>
+struct ScalarType {
+  using Stored = S;
+  using Compute = C;
+  static constexpr int planes = 1;
+  static C get(const S& x, int) { return static_cast<C>(x); }
+  static void put(S& x, const C* sum) { x = static_cast<S>(sum[0]); }
+};
+struct HalfType : ScalarType<Half, float> {
+  static float get(const Half& x, int) { return half_to_float(x.bits); }
+  static void put(Half& x, const float* sum) { x.bits = float_to_half(sum[0]); }
+};
+struct BfloatType : ScalarType<Bfloat, float> {
+  static float get(const Bfloat& x, int) { return bfloat_to_float(x.bits); }
+  static void put(Bfloat& x, const float* sum) { x.bits = float_to_bfloat(sum[0]); }
+};
+template <class R>
+struct ComplexType {
+  using Stored = Complex<R>;
+  using Compute = R;
+  static constexpr int planes = 2;
+  static R get(const Stored& x, int plane) { return x.part[plane]; }
+  static void put(Stored& x, const R* sum) { x.part[0] = sum[0], x.part[1] = sum[1]; }
+};
+
+// Integers compute unsigned: overflow wraps.
+template <class C>
+inline C scalar(const GemmScalar& s) {
+  return static_cast<C>(static_cast<uint64_t>(s.i));
+}
+template <>
+inline float scalar(const GemmScalar& s) {
+  return static_cast<float>(s.re);
+}
+template <>
+inline double scalar(const GemmScalar& s) {
+  return s.re;
+}
+inline bool is_zero(const GemmScalar& s) { return s.re == 0 && s.im == 0 && s.i == 0; }
+
+template <class C>
+struct View {
+  C* data;
+  int64_t row, col;
+  C* at(int64_t i, int64_t j) const { return data + i * row + j * col; }
+};
+
+// ---- the tile kernel
+
+// What happens to a finished tile: c = relu?(alpha * sum + beta * c + bias). C is contiguous along its rows.
+template <class T>
+struct Finish {
+  T alpha = 1, beta = 0;
+  View<const T> bias = {nullptr, 0, 0};  // of the element (0, 0) of the tile
+  bool relu = false;
+
+  Vec<T> operator()(Vec<T> sum, Vec<T> c, int64_t i, int64_t j, int64_t n) const {
+    Vec<T> v = sum * alpha;
+    if (beta != T(0)) v += c * beta;
+    if (bias.data != nullptr) {
+      const T* p = bias.at(i, j);
+      if (bias.col == 1) {
+        v += load(p, n);
+      } else if (bias.col == 0) {
+        v += *p;
+      } else {
+        for (int64_t x = 0; x < n; ++x) v[x] += p[x * bias.col];
+      }
+    }
+    if (relu) v = v < T(0) ? Vec<T>{} : v;  // keeps NaN
+    return v;
+  }
+  Finish at(int64_t i, int64_t j) const {
+    Finish f = *this;
+    if (bias.data != nullptr) f.bias.data = bias.at(i, j);
+    return f;
+  }
+};
+
+// Finishes a tile of `rows` rows of `vecs` vectors, of whose last one `last` lanes exist.
+template <class T>
+[[gnu::noinline]] void finish_tile(int rows, int vecs, const Vec<T>* sum, T* c, int64_t c_row, int64_t last, const Finish<T>& finish) {
+  const bool reads = finish.beta != T(0);
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < vecs; ++j, ++sum) {
+      T* p = c + i * c_row + j * kLanes<T>;
+      if (j + 1 < vecs || last == kLanes<T>) {
+        store(p, finish(*sum, reads ? load(p) : Vec<T>{}, i, j * kLanes<T>, kLanes<T>));
+      } else {
+        store(p, finish(*sum, reads ? load(p, last) : Vec<T>{}, i, j * kLanes<T>, last), last);
+      }
+    }
+  }
+}
+
+// f(Constant<0>), f(Constant<1>), ...: a loop whose indices are constants before the optimizer places arrays in registers.
+template <int I>
+struct Constant {
+  static constexpr int value = I;
+};
+template <int Count, int I = 0, class F>
+[[gnu::always_inline]] inline void repeat(const F& f) {
+  if constexpr (I < Count) {
+    f(Constant<I>{});
+    repeat<Count, I + 1>(f);
+  }
+}
+
+// R rows of A times N vectors of B. `last` lanes of the last vector exist; the panel form may read all of its lanes.
+template <class T, int R, int N, class A, class B>
+[[gnu::noinline]] void tile(int64_t k, A a, B b, T* c, int64_t c_row, int64_t last, const Finish<T>& finish) {
+  Vec<T> sum[R * N];
+  repeat<R * N>([&](auto x) RL_INLINE { sum[x.value] = Vec<T>{}; });
+  for (int64_t p = 0; p < k; ++p) {
+    Vec<T> row[N];
+    repeat<N>([&](auto j) RL_INLINE { row[j.value] = j.value + 1 < N ? b.vec(p, j.value) : b.last_vec(p, j.value, last); });
+    repeat<R>([&](auto i) RL_INLINE {
+      const Vec<T> x = splat(a.at(i.value, p));
+      repeat<N>([&](auto j) RL_INLINE { sum[i.value * N + j.value] += x * row[j.value]; });
+    });
+  }
+  Vec<T> done[R * N];
+  repeat<R * N>([&](auto x) RL_INLINE { done[x.value] = sum[x.value]; });
+  finish_tile<T>(R, N, done, c, c_row, last, finish);
+}
+
+// A and B where they are.
+template <class T>
+struct StridedA {
+  const T* data;
+  int64_t row, col;
+  T at(int i, int64_t p) const { return data[i * row + p * col]; }
+};
+template <class T>
+struct RowsB {
+  const T* data;
+  int64_t row;
+  Vec<T> vec(int64_t p, int j) const { return load(data + p * row + j * kLanes<T>); }
+  Vec<T> last_vec(int64_t p, int j, int64_t n) const { return load(data + p * row + j * kLanes<T>, n); }
+};
+
+// Copies of a block: A by rows of a fixed stride, so that a tile needs one pointer; B by panels of kVecs vectors' width.
+template <class T>
+constexpr int64_t kDepth = 1024 / static_cast<int64_t>(sizeof(T));
+template <class T>
+constexpr int64_t kStride = kDepth<T> + 64 / static_cast<int64_t>(sizeof(T));  // off the power of two: spreads over the cache sets
+template <class T>
+constexpr int64_t kPanel = kVecs * kLanes<T>;
+
+template <class T>
+struct BlockA {
+  const T* data;
+  T at(int i, int64_t p) const { return data[i * kStride<T> + p]; }
+};
+template <class T>
+struct PanelB {
+  const T* data;
+  Vec<T> vec(int64_t p, int j) const { return *reinterpret_cast<const Vec<T>*>(data + p * kPanel<T> + j * kLanes<T>); }
+  Vec<T> last_vec(int64_t p, int j, int64_t) const { return vec(p, j); }
+};
+
+// Calls the tile of `rows` rows (1 to Max) and N vectors.
+template <class T, int N, int Max, class A, class B>
+inline void run_tile(int rows, int64_t k, A a, B b, T* c, int64_t c_row, int64_t last, const Finish<T>& f) {
+  if constexpr (Max == 1) {
+    tile<T, 1, N>(k, a, b, c, c_row, last, f);
+  } else {
+    if (rows == Max) return tile<T, Max, N>(k, a, b, c, c_row, last, f);
+    run_tile<T, N, Max - 1>(rows, k, a, b, c, c_row, last, f);
+  }
+}
+
+// All columns of `rows` rows, N vectors at a time, then what is left.
+template <class T, int N, int R>
+inline void direct_rows(int rows, int64_t n, int64_t k, StridedA<T> a, RowsB<T> b, T* c, int64_t c_row, const Finish<T>& f) {
+  constexpr int64_t width = N * kLanes<T>;
+  int64_t j = 0;
+  for (; j + width <= n; j += width) {
+    run_tile<T, N, R>(rows, k, a, RowsB<T>{b.data + j, b.row}, c + j, c_row, kLanes<T>, f.at(0, j));
+  }
+  for (; j < n; j += kLanes<T>) {
+    run_tile<T, 1, R>(rows, k, a, RowsB<T>{b.data + j, b.row}, c + j, c_row, least(n - j, kLanes<T>), f.at(0, j));
+  }
+}
+
+// ---- packing
+
+// dst[j][i] = src[i][j] for contiguous rows of src, in square blocks that live in registers.
+template <class T>
+struct Square {  // 32 bytes a side
+  static constexpr int side = 32 / static_cast<int>(sizeof(T));
+  typedef T Line __attribute__((vector_size(32)));
+  static void transpose(const T* src, int64_t src_row, T* dst, int64_t dst_row) {
+    Line r[side], s[side];
+    for (int i = 0; i < side; ++i) std::memcpy(&r[i], src + i * src_row, 32);
+    if constexpr (sizeof(T) == 4) {
+      typedef int32_t Index __attribute__((vector_size(32)));
+      for (int i = 0; i < 8; i += 2) {
+        s[i] = __builtin_shuffle(r[i], r[i + 1], Index{0, 8, 1, 9, 4, 12, 5, 13});
+        s[i + 1] = __builtin_shuffle(r[i], r[i + 1], Index{2, 10, 3, 11, 6, 14, 7, 15});
+      }
+      for (int i = 0; i < 8; i += 4) {
+        for (int x = 0; x < 2; ++x) {
+          r[i + 2 * x] = __builtin_shuffle(s[i + x], s[i + 2 + x], Index{0, 1, 8, 9, 4, 5, 12, 13});
+          r[i + 2 * x + 1] = __builtin_shuffle(s[i + x], s[i + 2 + x], Index{2, 3, 10, 11, 6, 7, 14, 15});
+        }
+      }
+      for (int i = 0; i < 4; ++i) {
+        s[i] = __builtin_shuffle(r[i], r[i + 4], Index{0, 1, 2, 3, 8, 9, 10, 11});
+        s[i + 4] = __builtin_shuffle(r[i], r[i + 4], Index{4, 5, 6, 7, 12, 13, 14, 15});
+      }
+    } else {
+      typedef int64_t Index __attribute__((vector_size(32)));
+      for (int i = 0; i < 4; i += 2) {
+        s[i] = __builtin_shuffle(r[i], r[i + 1], Index{0, 4, 2, 6});
+        s[i + 1] = __builtin_shuffle(r[i], r[i + 1], Index{1, 5, 3, 7});
+      }
+      for (int i = 0; i < 2; ++i) {
+        r[i] = __builtin_shuffle(s[i], s[i + 2], Index{0, 1, 4, 5});
+        r[i + 2] = __builtin_shuffle(s[i], s[i + 2], Index{2, 3, 6, 7});
+      }
+      for (int i = 0; i < 4; ++i) s[i] = r[i];
+    }
+    for (int i = 0; i < side; ++i) std::memcpy(dst + i * dst_row, &s[i], 32);
+  }
+};
+
+template <class T>
+void transpose(const T* src, int64_t src_row, int64_t rows, int64_t cols, T* dst, int64_t dst_row) {
+  constexpr int side = Square<T>::side;
+  const int64_t full_rows = rows / side * side, full_cols = cols / side * side;
+  for (int64_t i = 0; i < full_rows; i += side) {
+    for (int64_t j = 0; j < full_cols; j += side) {
+      Square<T>::transpose(src + i * src_row + j, src_row, dst + j * dst_row + i, dst_row);
+    }
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = i < full_rows ? full_cols : 0; j < cols; ++j) dst[j * dst_row + i] = src[i * src_row + j];
+  }
+}
+
+// dst[i * dst_row + j] = plane of src(i, j): one block of A, or one panel of B.
+template <class E>
+void pack(const typename E::Stored* src, int64_t row, int64_t col, int64_t rows, int64_t cols, int plane,
+          typename E::Compute* dst, int64_t dst_row) {
+  using T = typename E::Compute;
+  if constexpr (sizeof(typename E::Stored) == sizeof(T) && E::planes == 1) {
+    const T* from = reinterpret_cast<const T*>(src);
+    if (col == 1) {
+      for (int64_t i = 0; i < rows; ++i) {
+        std::memcpy(dst + i * dst_row, from + i * row, static_cast<size_t>(cols) * sizeof(T));
+      }
+      return;
+    }
+    if (row == 1) return transpose(from, col, cols, rows, dst, dst_row);
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < cols; ++j) dst[i * dst_row + j] = E::get(src[i * row + j * col], plane);
+  }
+}
+
+template <class E>
+void pack_b(const typename E::Stored* src, int64_t row, int64_t col, int64_t depth, int64_t n, int plane,
+            typename E::Compute* dst) {
+  using T = typename E::Compute;
+  for (int64_t j = 0; j < n; j += kPanel<T>, dst += kDepth<T> * kPanel<T>) {
+    const int64_t width = least(n - j, kPanel<T>);
+    if (width < kPanel<T>) std::memset(dst, 0, static_cast<size_t>(depth * kPanel<T>) * sizeof(T));
+    pack<E>(src + j * col, row, col, depth, width, plane, dst, kPanel<T>);
+  }
+}
+
+// ---- blocked products
+
+// c += alpha * a @ b on packed blocks, tile by tile: a panel of B stays in the first-level cache while A passes by.
+template <class T>
+void multiply_block(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c, int64_t c_row, const Finish<T>& finish) {
+  const int64_t tiles = parts(m, kRows);
+  for (int64_t j = 0; j < n; j += kPanel<T>, b += kDepth<T> * kPanel<T>) {
+    const int64_t width = least(n - j, kPanel<T>), vecs = parts(width, kLanes<T>), last = width - (vecs - 1) * kLanes<T>;
+    for (int64_t t = 0, i = 0; t < tiles; ++t) {
+      const int rows = static_cast<int>((m - i + tiles - t - 1) / (tiles - t));  // nearly equal heights
+      const BlockA<T> block{a + i * kStride<T>};
+      const PanelB<T> panel{b};
+      const Finish<T> f = finish.at(i, j);
+      T* to = c + i * c_row + j;
+      if (vecs == kVecs) {
+        run_tile<T, kVecs, kRows>(rows, k, block, panel, to, c_row, last, f);
+      } else if (kVecs == 3 && vecs == 2) {
+        run_tile<T, 2, kRows>(rows, k, block, panel, to, c_row, last, f);
+      } else {
+        run_tile<T, 1, kRows>(rows, k, block, panel, to, c_row, last, f);
+      }
+      i += rows;
+    }
+  }
+}
+
+// One matrix of a batch.
+template <class S>
+struct Operands {
+  View<const S> a, b;
+  View<S> c;
+  View<const S> bias;
+};
+
+template <class T>
+constexpr int64_t block_bytes(int64_t m, int64_t n, int planes, bool staged) {
+  const int64_t cols = parts(n, kPanel<T>) * kPanel<T>;
+  return planes * static_cast<int64_t>(sizeof(T)) * (m * kStride<T> + cols * kDepth<T> + (staged ? m * cols : 0));
+}
+
+// The block (m, n) of C at (0, 0) of the operands, for types that compute in themselves.
+template <class T>
+void blocked(const GemmArgs& g, const Operands<T>& o, int64_t m, int64_t n) {
+  T* pa = static_cast<T*>(gemm_scratch(block_bytes<T>(m, n, 1, false)));
+  T* pb = pa + m * kStride<T>;
+  Finish<T> finish;
+  finish.alpha = scalar<T>(g.alpha);
+  finish.beta = is_zero(g.beta) ? T(0) : scalar<T>(g.beta);
+  for (int64_t p = 0; p < g.k; p += kDepth<T>) {
+    const int64_t depth = least(g.k - p, kDepth<T>);
+    pack<ScalarType<T, T>>(o.a.at(0, p), o.a.row, o.a.col, m, depth, 0, pa, kStride<T>);
+    pack_b<ScalarType<T, T>>(o.b.at(p, 0), o.b.row, o.b.col, depth, n, 0, pb);
+    if (p + depth == g.k) finish.bias = o.bias, finish.relu = g.relu;
+    multiply_block<T>(m, n, depth, pa, pb, o.c.data, o.c.row, finish);
+    finish.beta = 1;
+  }
+}
+
+template <class E>
+void staged(const GemmArgs& g, const Operands<typename E::Stored>& o, int64_t m, int64_t n) {
+  using T = typename E::Compute;
+  constexpr int planes = E::planes;
+  const int64_t cols = parts(n, kPanel<T>) * kPanel<T>, a_size = m * kStride<T>, b_size = cols * kDepth<T>, c_size = m * cols;
+  T* pa = static_cast<T*>(gemm_scratch(block_bytes<T>(m, n, planes, true)));
+  T* pb = pa + planes * a_size;
+  T* sums = pb + planes * b_size;
+  std::memset(sums, 0, static_cast<size_t>(planes * c_size) * sizeof(T));
+  Finish<T> finish;
+  finish.beta = 1;
+  for (int64_t p = 0; p < g.k; p += kDepth<T>) {
+    const int64_t depth = least(g.k - p, kDepth<T>);
+    for (int x = 0; x < planes; ++x) {
+      pack<E>(o.a.at(0, p), o.a.row, o.a.col, m, depth, x, pa + x * a_size, kStride<T>);
+      pack_b<E>(o.b.at(p, 0), o.b.row, o.b.col, depth, n, x, pb + x * b_size);
+    }
+    for (int x = 0; x < planes; ++x) {
+      for (int y = 0; y < planes; ++y) {  // i * i = -1
+        finish.alpha = x + y == 2 ? T(-1) : T(1);
+        multiply_block<T>(m, n, depth, pa + x * a_size, pb + y * b_size, sums + (x ^ y) * c_size, cols, finish);
+      }
+    }
+  }
+  const bool reads = !is_zero(g.beta);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      auto& c = *o.c.at(i, j);
+      T v[2] = {sums[i * cols + j], T(0)};
+      if constexpr (planes == 1) {
+        v[0] *= scalar<T>(g.alpha);
+        if (reads) v[0] += scalar<T>(g.beta) * E::get(c, 0);
+        if (o.bias.data != nullptr) v[0] += E::get(*o.bias.at(i, j), 0);
+        if (g.relu) v[0] = v[0] < T(0) ? T(0) : v[0];
+      } else {
+        const T re = v[0], im = sums[c_size + i * cols + j];
+        const T alpha_re = static_cast<T>(g.alpha.re), alpha_im = static_cast<T>(g.alpha.im);
+        v[0] = alpha_im == 0 ? re * alpha_re : re * alpha_re - im * alpha_im;
+        v[1] = alpha_im == 0 ? im * alpha_re : re * alpha_im + im * alpha_re;
+        if (reads) {
+          const T beta_re = static_cast<T>(g.beta.re), beta_im = static_cast<T>(g.beta.im);
+          const T c_re = E::get(c, 0), c_im = E::get(c, 1);
+          v[0] += c_re * beta_re - c_im * beta_im;
+          v[1] += c_re * beta_im + c_im * beta_re;
+        }
+        if (o.bias.data != nullptr) {
+          v[0] += E::get(*o.bias.at(i, j), 0);
+          v[1] += E::get(*o.bias.at(i, j), 1);
+        }
+      }
+      E::put(c, v);
+    }
+  }
+}
+
+// ---- direct products
+
+template <class T>
+constexpr int64_t kDirectB = 16384 / static_cast<int64_t>(sizeof(T));  // elements of B that a direct product may copy
+
+// C = A @ B without copies of A. B must be contiguous along its rows.
+template <class T>
+void direct(const GemmArgs& g, const Operands<T>& o, int64_t m, int64_t n) {
+  constexpr int rows = kRows < 6 ? kRows : 6;
+  Finish<T> finish;
+  finish.alpha = scalar<T>(g.alpha);
+  finish.beta = is_zero(g.beta) ? T(0) : scalar<T>(g.beta);
+  finish.bias = o.bias;
+  finish.relu = g.relu;
+  const RowsB<T> b{o.b.data, o.b.row};
+  const int64_t tiles = parts(m, rows);
+  for (int64_t t = 0, i = 0; t < tiles; ++t) {
+    const int height = static_cast<int>((m - i + tiles - t - 1) / (tiles - t));
+    const StridedA<T> a{o.a.at(i, 0), o.a.row, o.a.col};
+    direct_rows<T, kVecs, rows>(height, n, g.k, a, b, o.c.data + i * o.c.row, o.c.row, finish.at(i, 0));
+    i += height;
+  }
+}
+
+// ---- entry
+
+// Multiplications; a double, since the k of an expanded operand is not bounded by memory.
+inline double work(int64_t m, int64_t n, int64_t k) {
+  return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+}
+constexpr double kTaskWork = 1 << 19;  // multiplications that are worth a thread: some microseconds
+
+// A product that the blocked path is not worth: everything fits the caches and the copies would dominate.
+template <class T>
+inline bool is_small(const GemmArgs& g) {
+  return work(g.m, g.n, g.k) <= 64 * 64 * 64 && g.k * g.n <= kDirectB<T>;
+}
+
+template <class S>
+inline Operands<S> operands(const GemmArgs& g, int64_t batch) {
+  Operands<S> o{{static_cast<const S*>(g.a), g.a_row, g.a_col},
+                {static_cast<const S*>(g.b), g.b_row, g.b_col},
+                {static_cast<S*>(g.c), g.c_row, g.c_col},
+                {static_cast<const S*>(g.bias), g.bias_row, g.bias_col}};
+  for (int d = g.batch_ndim - 1; d >= 0; --d) {
+    const int64_t index = batch % g.batch_sizes[d];
+    batch /= g.batch_sizes[d];
+    o.a.data += index * g.a_batch[d];
+    o.b.data += index * g.b_batch[d];
+    o.c.data += index * g.c_batch[d];
+  }
+  return o;
+}
+
+template <class T>
+void small(const GemmArgs& g, Operands<T> o) {
+  if (o.b.col == 1 || g.n == 1) return direct<T>(g, o, g.m, g.n);
+  const int64_t n = parts(g.n, kLanes<T>) * kLanes<T>;
+  alignas(64) T copy[2 * kDirectB<T>];
+  pack<ScalarType<T, T>>(o.b.data, o.b.row, o.b.col, g.k, g.n, 0, copy, n);
+  o.b = {copy, n, 1};
+  direct<T>(g, o, g.m, g.n);
+}
+
+template <class E>
+void run(const GemmArgs& args) {
+  using S = typename E::Stored;
+  using T = typename E::Compute;
+  constexpr bool own = sizeof(S) == sizeof(T) && E::planes == 1;
+  GemmArgs g = args;
+  int64_t batch = 1;
+  for (int d = 0; d < g.batch_ndim; ++d) batch *= g.batch_sizes[d];
+  if (batch == 0 || g.m == 0 || g.n == 0) return;
+  // C is to be contiguous along its rows, a single column to be a row: (A @ B)^T = B^T @ A^T.
+  if (g.n == 1 ? g.m != 1 : g.c_col != 1 && g.c_row == 1) {
+    const GemmArgs s = g;
+    g.m = s.n, g.n = s.m;
+    g.a = s.b, g.a_row = s.b_col, g.a_col = s.b_row, g.a_batch = s.b_batch;
+    g.b = s.a, g.b_row = s.a_col, g.b_col = s.a_row, g.b_batch = s.a_batch;
+    g.c_row = s.c_col, g.c_col = s.c_row;
+    g.bias_row = s.bias_col, g.bias_col = s.bias_row;
+  }
+  const bool in_place = own && (g.c_col == 1 || g.n == 1);
+  if constexpr (own) {
+    if (in_place && is_small<T>(g)) {
+      if (batch == 1) return small<T>(g, operands<T>(g, 0));
+      const int64_t grain = static_cast<int64_t>(kTaskWork / (work(g.m, g.n, g.k) + 512)) + 1;
+      parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) small<T>(g, operands<T>(g, i));
+      });
+      return;
+    }
+  }
+  // Blocks of C that fit the second-level cache, and enough of them to go round.
+  const int64_t most_rows = 256, most_cols = 2048 / static_cast<int64_t>(sizeof(T));
+  int64_t row_blocks = parts(g.m, most_rows), col_blocks = parts(g.n, most_cols);
+  while (batch * row_blocks * col_blocks < 4 && work(g.m / row_blocks, g.n / col_blocks, g.k) > kTaskWork) {
+    ++(g.m / row_blocks > g.n / col_blocks ? row_blocks : col_blocks);
+  }
+  const int64_t block_m = parts(g.m, row_blocks), block_n = parts(parts(g.n, col_blocks), kPanel<T>) * kPanel<T>;
+  row_blocks = parts(g.m, block_m), col_blocks = parts(g.n, block_n);
+  const int64_t grain = static_cast<int64_t>(kTaskWork / work(block_m, block_n, g.k + 1)) + 1;
+  parallel_for(0, batch * row_blocks * col_blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t x = begin; x < end; ++x) {
+      Operands<S> o = operands<S>(g, x / (row_blocks * col_blocks));
+      const int64_t i = x / col_blocks % row_blocks * block_m, j = x % col_blocks * block_n;
+      o.a.data = o.a.at(i, 0);
+      o.b.data = o.b.at(0, j);
+      o.c.data = o.c.at(i, j);
+      if (o.bias.data != nullptr) o.bias.data = o.bias.at(i, j);
+      const int64_t m = least(g.m - i, block_m), n = least(g.n - j, block_n);
+      if constexpr (own) {
+        if (in_place && g.k > 0) {
+          blocked<T>(g, o, m, n);
+          continue;
+        }
+      }
+      staged<E>(g, o, m, n);
+    }
+  });
+}
+
+}  // namespace
+
+void fill_gemm(GemmTable& table) {
+  const auto set = [&](DType dtype, void (*fn)(const GemmArgs&)) { table.fn[static_cast<int>(dtype)] = fn; };
+  set(DType::UInt8, run<ScalarType<uint8_t, uint32_t>>);
+  set(DType::Int8, run<ScalarType<int8_t, uint32_t>>);
+  set(DType::Int16, run<ScalarType<int16_t, uint32_t>>);
+  set(DType::Int32, run<ScalarType<uint32_t, uint32_t>>);
+  set(DType::Int64, run<ScalarType<uint64_t, uint64_t>>);
+  set(DType::Float16, run<HalfType>);
+  set(DType::BFloat16, run<BfloatType>);
+  set(DType::Float32, run<ScalarType<float, float>>);
+  set(DType::Float64, run<ScalarType<double, double>>);
+  set(DType::Complex64, run<ComplexType<float>>);
+  set(DType::Complex128, run<ComplexType<double>>);
+}
+
+}  // namespace RL_ISA
+}  // namespace rl
