@@ -1,0 +1,168 @@
+"""Which wheel brings which public name that lives outside rushlight-core, so that asking for it loads just that wheel."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from types import ModuleType
+from typing import Any
+
+from . import _C, _registry
+
+MODULES = {
+    "autograd": "autograd",
+    "autograd.profiler": "profiler",
+    "distributed": "distributed",
+    "distributions": "special",
+    "futures": "distributed",
+    "fx": "jit",
+    "jit": "jit",
+    "linalg": "linalg",
+    "mobile": "mobile",
+    "multiprocessing": "distributed",
+    "nn": "nn",
+    "nn.parallel": "distributed",
+    "onnx": "jit",
+    "optim": "nn",
+    "package": "package",
+    "profiler": "profiler",
+    "special": "special",
+    "utils.benchmark": "profiler",
+    "utils.bundled_inputs": "mobile",
+    "utils.checkpoint": "autograd",
+    "utils.data": "nn",
+    "utils.mobile_optimizer": "mobile",
+    "vision": "vision",
+}
+"""Modules below rushlight."""
+
+FUNCTIONS = {
+    name: wheel
+    for wheel, names in {
+        "autograd": """
+            detach detach_ enable_grad inference_mode is_grad_enabled is_inference_mode_enabled no_grad
+            set_grad_enabled
+        """,
+        "linalg": """
+            chain_matmul cholesky cholesky_inverse cholesky_solve det dist eig geqrf inverse logdet lstsq lu
+            lu_solve lu_unpack matrix_exp matrix_power matrix_rank norm orgqr ormqr pca_lowrank pinverse qr
+            renorm slogdet solve svd svd_lowrank symeig triangular_solve
+        """,
+        "nn": """
+            adaptive_avg_pool1d adaptive_max_pool1d affine_grid_generator alpha_dropout alpha_dropout_
+            avg_pool1d batch_norm bilinear binary_cross_entropy_with_logits celu celu_ channel_shuffle
+            constant_pad_nd conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+            cosine_embedding_loss cosine_similarity ctc_loss dropout dropout_ embedding embedding_bag
+            feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ group_norm hardshrink
+            hinge_embedding_loss instance_norm kl_div layer_norm margin_ranking_loss max_pool1d max_pool2d
+            max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle poisson_nll_loss prelu rrelu rrelu_
+            selu selu_ threshold triplet_margin_loss
+        """,
+        "special": """
+            digamma erf erf_ erfc erfc_ erfinv i0 i0_ igamma igammac lgamma logit logit_ mvlgamma polygamma
+            xlogy xlogy_
+        """,
+    }.items()
+    for name in names.split()
+}
+"""Functions of the module rushlight itself."""
+
+METHODS = {
+    name: wheel
+    for wheel, names in {
+        "autograd": """
+            backward detach detach_ grad grad_fn is_leaf output_nr register_hook requires_grad_ retain_grad
+        """,
+        "linalg": """
+            cholesky cholesky_inverse cholesky_solve det dist eig geqrf inverse logdet lstsq lu lu_solve
+            matrix_exp matrix_power norm orgqr ormqr pinverse qr renorm slogdet solve svd symeig
+            triangular_solve
+        """,
+        "nn": """
+            hardshrink prelu
+        """,
+        "special": """
+            digamma digamma_ erf erf_ erfc erfc_ erfinv erfinv_ i0 i0_ igamma igamma_ igammac igammac_ lgamma
+            lgamma_ logit logit_ mvlgamma mvlgamma_ polygamma polygamma_ xlogy xlogy_
+        """,
+    }.items()
+    for name in names.split()
+}
+"""Methods and attributes of Tensor."""
+
+WHEELS = frozenset((*MODULES.values(), *FUNCTIONS.values(), *METHODS.values()))
+
+
+def missing(what: str, wheel: str) -> str:
+    """The message for a name whose wheel is not installed."""
+    return f"{what} needs the wheel rushlight-{wheel} (pip install rushlight-{wheel})"
+
+
+def getter(module: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a package of the core: finds submodules and functions that other wheels bring.
+
+    Args:
+        module: Name of the package, as "rushlight" or "rushlight.utils".
+    """
+
+    def __getattr__(name: str) -> Any:
+        path = f"{module}.{name}"
+        if path.removeprefix("rushlight.") in MODULES:
+            try:
+                return import_module(path)
+            except MissingWheel as error:
+                raise AttributeError(str(error)) from None
+        if module == "rushlight" and name in FUNCTIONS:
+            return _function(name, FUNCTIONS[name])
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return __getattr__
+
+
+def _function(name: str, wheel: str) -> Any:
+    package = sys.modules["rushlight"]
+    _registry.require(wheel, f"rushlight.{name}")
+    if name not in vars(package):  # no operator of the wheel, but perhaps a name of its module, as no_grad
+        try:
+            setattr(package, name, getattr(import_module(f"rushlight.{wheel}"), name))
+        except AttributeError:
+            raise AttributeError(f"rushlight.{name} is not in this version of rushlight-{wheel}") from None
+    return vars(package)[name]
+
+
+class TensorAttribute:
+    """Stands on Tensor for an attribute that another wheel brings, until it is first asked for."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor: Any, owner: type) -> Any:
+        _registry.require(METHODS[self.name], f"Tensor.{self.name}")
+        if vars(_C.Tensor)[self.name] is self:
+            raise AttributeError(f"Tensor.{self.name} is not in this version of rushlight-{METHODS[self.name]}")
+        return getattr(owner if tensor is None else tensor, self.name)
+
+
+class MissingWheel(ModuleNotFoundError):
+    """A module of a wheel that is not installed was imported."""
+
+
+class _MissingWheelFinder(MetaPathFinder):
+    """Last on sys.meta_path: says which wheel a missing module of rushlight is in."""
+
+    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> None:
+        area = name.removeprefix("rushlight.")
+        if area != name and area in MODULES:
+            # Another name than the module's, since `from rushlight import linalg` would drop the message.
+            raise MissingWheel(missing(name, MODULES[area]), name=f"rushlight-{MODULES[area]}")
+
+
+def install() -> None:
+    """Puts the stand-ins of absent names in place; called once by `import rushlight`."""
+    for name in METHODS.keys() - vars(_C.Tensor).keys():
+        _C.add_method(name, TensorAttribute(name))
+    sys.meta_path.append(_MissingWheelFinder())

@@ -1,0 +1,179 @@
+"""What is registered and which wheel brought it: operators, device types, kernels, layers, file formats.
+
+Light, since `import rushlight` loads it; finding and loading plugins is `rushlight.plugin.manager`, imported at the first
+need. The dispatcher calls `find_device_type` for a device type that it lacks, `open_backend` when the first tensor of a type
+is made, and `require` for what another wheel brings: each once, never per operator call.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _C
+from .plugin.interface import Backend, Format, Kernel, Layer, PluginError
+
+if TYPE_CHECKING:
+    from ._op import Op
+    from .plugin.manager import Manager
+
+
+class Contributions(NamedTuple):
+    """What the hooks of one plugin returned; `kernels` by device type."""
+
+    ops: Sequence[Op] = ()
+    backends: Sequence[type[Backend]] = ()
+    layers: Sequence[Layer] = ()
+    formats: Sequence[Format] = ()
+    kernels: Mapping[str, Sequence[Kernel]] = {}
+
+
+class Entry(NamedTuple):
+    """Something registered, and the wheel that brought it."""
+
+    item: Any
+    wheel: str
+
+
+ops: dict[str, Entry] = {}
+backends: dict[str, Entry] = {}
+layers: dict[str, Entry] = {}
+formats: dict[str, Entry] = {}
+kernels: dict[tuple[str, str], Entry] = {}
+"""By (device type, operator)."""
+
+opened: dict[str, Backend] = {}
+"""The backends in use, by device type."""
+
+CORE = "rushlight-core"
+core = Contributions()
+
+lock = threading.RLock()
+_attached: dict[tuple[str, str], Kernel] = {}
+_manager: Manager | None = None
+
+
+def manager() -> Manager:
+    """The plugin manager, made at the first call."""
+    global _manager
+    with lock:
+        if _manager is None:
+            from .plugin.manager import Manager
+
+            _manager = Manager()
+        return _manager
+
+
+def register_core() -> None:
+    """Commits what the core itself brings, through the hooks of any plugin but without searching for it."""
+    global core
+    from . import hooks
+
+    core = Contributions(
+        ops=hooks.rushlight_register_ops(), backends=hooks.rushlight_register_backends(), kernels={"cpu": []}
+    )
+    commit(CORE, core)
+
+
+def commit(wheel: str, new: Contributions) -> None:
+    """Registers what a wheel brings: all of it, or nothing and PluginError says why."""
+    with lock:
+        tables = (
+            ("operator", ops, new.ops),
+            ("device type", backends, new.backends),
+            ("file format", formats, new.formats),
+            ("layer", layers, new.layers),
+        )
+        for kind, table, items in tables:
+            _check_names(wheel, kind, table, items)
+        for device_type, items in new.kernels.items():
+            _check_kernels(wheel, device_type, items)
+
+        for layer in new.layers:
+            layer.install()
+        for backend in new.backends:
+            _C.register_device_type(backend.name)
+        for op in new.ops:
+            op.define()
+        for _, table, items in tables:
+            table.update((item.name, Entry(item, wheel)) for item in items)
+        for device_type, items in new.kernels.items():
+            kernels.update(((device_type, kernel.op), Entry(kernel, wheel)) for kernel in items)
+        if new.ops or new.kernels:
+            _attach_kernels()
+
+
+def _check_names(wheel: str, kind: str, table: dict[str, Entry], items: Sequence[Any]) -> None:
+    seen = set()
+    for item in items:
+        if item.name in table or item.name in seen:
+            first = table[item.name].wheel if item.name in table else wheel
+            raise PluginError(f"{wheel}: {kind} {item.name!r} is taken, {first} registers it too. Rename one of them.")
+        if kind == "device type" and not (item.name.isidentifier() and item.name.islower()):
+            raise PluginError(f"{wheel}: a device type is named by an identifier in lower case, got name={item.name!r}.")
+        seen.add(item.name)
+
+
+def _check_kernels(wheel: str, device_type: str, items: Sequence[Kernel]) -> None:
+    for kernel in items:
+        taken = kernels.get((device_type, kernel.op))
+        if taken and not kernel.override:
+            raise PluginError(
+                f"{wheel}: {kernel.op} has a kernel on {device_type!r}, {taken.wheel} registers it too. "
+                "Pass override=True to replace it."
+            )
+
+
+def _attach_kernels() -> None:
+    # A kernel may be there before the wheel that brings its operator is loaded.
+    for key, (kernel, _) in kernels.items():
+        device_type, op = key
+        if op in ops and _attached.get(key) is not kernel:
+            _C.set_kernel(op, device_type, kernel.fn)
+            _attached[key] = kernel
+
+
+def find_device_type(name: str, device: str) -> None:
+    """Registers the device type `name`, or says all that is known. The dispatcher calls it for a type that it lacks.
+
+    Args:
+        name: Device type.
+        device: The device string that was asked for.
+
+    Raises:
+        RuntimeError: No working plugin brings it.
+    """
+    if name not in backends:
+        manager().load_all()
+    if name not in backends:
+        manager().raise_unknown_device(device)
+
+
+def open_backend(name: str) -> Backend:
+    """The backend of a device type, opened. The dispatcher calls it when the first tensor of the type is made.
+
+    Raises:
+        RuntimeError: The device is not available (or the type of error that its backend names), and why.
+    """
+    with lock:
+        if name not in opened:
+            find_device_type(name, name)
+            cls = backends[name].item
+            answer = cls.probe()
+            if not answer:
+                raise answer.error(f"{answer.reason}; device type {name!r} is not available.")
+            backend = cls()
+            backend.open()
+            opened[name] = backend
+            manager().open_device(name)
+        return opened[name]
+
+
+def require(wheel: str, what: str) -> None:
+    """Loads the plugin of one of rushlight's own wheels because `what` was asked for.
+
+    Raises:
+        AttributeError: The wheel is absent, left out or broken; the message says which and what to do.
+    """
+    manager().require(wheel, what)

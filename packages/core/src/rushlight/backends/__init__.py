@@ -1,0 +1,1 @@
+"""The device types that the core brings."""
