@@ -82,7 +82,7 @@ def install_build_tools(session: nox.Session) -> None:
     session.install(*sorted(name for name in needed if not name.startswith("rushlight")), *tools)
     if shutil.which("ccache"):
         session.env["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
-        session.env |= {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
+        session.env.update(CCACHE_BASEDIR=str(ROOT), CCACHE_NOHASHDIR="1")
 
 
 @nox.session(python=PYTHONS)

@@ -7,7 +7,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PATTERNS = ("*.md", "benchmarks/*.md", "docs/**/*.md", "examples/**/*.md", "packages/*/*.md")
-PATTERNS = ("*.md", "benchmarks/*.md", "docs/**/*.md", "examples/**/*.md", "packages/*/*.md")
 PAGES = sorted(path for pattern in PATTERNS for path in ROOT.glob(pattern))
 LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 

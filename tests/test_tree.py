@@ -10,9 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = sorted(path for path in (ROOT / "packages").iterdir() if path.is_dir())
-PROJECTS = {
-    f.name: tomllib.loads((f / "pyproject.toml").read_text()) for f in FOLDERS if (f / "pyproject.toml").exists()
-}
+PROJECTS = {path.parent.name: tomllib.loads(path.read_text()) for path in ROOT.glob("packages/*/pyproject.toml")}
 SOURCES = sorted(ROOT.glob("packages/*/src/rushlight/**/*.py"))
 
 # Each package may import those of the rows before its own.
@@ -107,9 +105,8 @@ def test_metapackage_names_every_package():
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_package_folder(folder):
     assert folder.name in LAYER, f"{folder.name} has no place in the order of imports"
-    assert (
-        (folder / "README.md").read_text().startswith(f"# {'rushlight-' * (folder.name != 'rushlight')}{folder.name}\n")
-    )
+    name = folder.name if folder.name == "rushlight" else f"rushlight-{folder.name}"
+    assert (folder / "README.md").read_text().startswith(f"# {name}\n")
     if folder.name not in PROJECTS:
         assert [path.name for path in folder.iterdir()] == ["README.md"], "an area without code ships no empty module"
 
