@@ -1,4 +1,4 @@
-"""Which wheel brings which public name that lives outside rushlight-core, so that asking for it loads just that wheel."""
+"""Which wheel brings which public name that is not in rushlight-core, so that asking for it loads just that wheel."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def getter(module: str) -> Callable[[str], Any]:
         module: Name of the package, as "rushlight" or "rushlight.utils".
     """
 
-    def __getattr__(name: str) -> Any:
+    def get(name: str) -> Any:
         path = f"{module}.{name}"
         if path.removeprefix("rushlight.") in MODULES:
             try:
@@ -118,7 +118,7 @@ def getter(module: str) -> Callable[[str], Any]:
             return _function(name, FUNCTIONS[name])
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
-    return __getattr__
+    return get
 
 
 def _function(name: str, wheel: str) -> Any:

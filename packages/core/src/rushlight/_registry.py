@@ -1,8 +1,8 @@
 """What is registered and which wheel brought it: operators, device types, kernels, layers, file formats.
 
-Light, since `import rushlight` loads it; finding and loading plugins is `rushlight.plugin.manager`, imported at the first
-need. The dispatcher calls `find_device_type` for a device type that it lacks, `open_backend` when the first tensor of a type
-is made, and `require` for what another wheel brings: each once, never per operator call.
+Light, since `import rushlight` loads it; finding and loading plugins is `rushlight.plugin.manager`, imported at the
+first need. The dispatcher calls `find_device_type` for a type that it lacks, `open_backend` when the first tensor of a
+type is made, and `require` for what another wheel brings: each once, never per operator call.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _check_names(wheel: str, kind: str, table: dict[str, Entry], items: Sequence
             first = table[item.name].wheel if item.name in table else wheel
             raise PluginError(f"{wheel}: {kind} {item.name!r} is taken, {first} registers it too. Rename one of them.")
         if kind == "device type" and not (item.name.isidentifier() and item.name.islower()):
-            raise PluginError(f"{wheel}: a device type is named by an identifier in lower case, got name={item.name!r}.")
+            raise PluginError(f"{wheel}: a device type has a lower-case identifier as name, got name={item.name!r}.")
         seen.add(item.name)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ._op import Op
 from .plugin.interface import Backend
 
+__all__ = ["rushlight_register_backends", "rushlight_register_ops"]
+
 
 def rushlight_register_ops() -> list[Op]:
     from . import ops

@@ -41,6 +41,16 @@ class CUDA(Backend):
     def current_device(self) -> int:
         return self.xp.cuda.runtime.getDevice()
 
+    def set_device(self, index: int) -> None:
+        self.xp.cuda.runtime.setDevice(index)
+
+    def manual_seed(self, seed: int) -> None:
+        self.xp.random.seed(seed)
+
+    def pool(self) -> Any:
+        """CuPy's memory pool of the current device."""
+        return self.xp.get_default_memory_pool()
+
     def properties(self, index: int) -> DeviceProperties:
         found = self.xp.cuda.runtime.getDeviceProperties(index)
         return DeviceProperties(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-
 from ..plugin.interface import Backend
 
 

@@ -1,4 +1,4 @@
-"""What a plugin is written with: `Backend`, `Op`, `Kernel`, `Layer`, `Format`; the hooks are in `rushlight.plugin.specs`.
+"""What a plugin is written with: `Backend`, `Op`, `Kernel`, `Layer`, `Format`. Its hooks: `rushlight.plugin.specs`.
 
 Example:
     >>> from rushlight.plugin import plugins
@@ -66,8 +66,9 @@ def load(name: str) -> Plugin:
 
     manager = _registry.manager()
     if name not in manager.plugins:
-        raise PluginError(f"load: no plugin of this name is installed, got name={name!r}. "
-                          f"Installed are {', '.join(manager.plugins)}.")
+        raise PluginError(
+            f"load: no plugin of this name is installed, got name={name!r}. Installed are {', '.join(manager.plugins)}."
+        )
     return manager.load(name)
 
 

@@ -85,9 +85,10 @@ class Backend:
         [project.entry-points."rushlight.plugins"]
         gpu = "rushlight_gpu"
 
-    With that `rushlight.ones(3, device="gpu")` works, and so does every operator that has an array kernel or is composed
-    of such. A library with another memory model overrides `allocate`, `view` and `wrap` as well. In what follows an
-    array is an array of `xp`, and a buffer is any object that owns memory of the device: only its backend looks inside.
+    With that `rushlight.ones(3, device="gpu")` works, and so does every operator that has an array kernel or is
+    composed of such. A library with another memory model overrides `allocate`, `view` and `wrap` as well. In what
+    follows an array is an array of `xp`, and a buffer is any object that owns memory of the device: only its backend
+    looks inside.
 
     Attributes:
         name: Device type, as in `rushlight.device(name, index)`. An identifier in lower case.
@@ -117,6 +118,12 @@ class Backend:
     def current_device(self) -> int:
         """Index of the device that `rushlight.device(name)` without an index stands for."""
         return 0
+
+    def set_device(self, index: int) -> None:
+        """Makes another device the current one. Nothing to do where there is one."""
+
+    def manual_seed(self, seed: int) -> None:
+        """Seeds the devices' own random generator, for a backend that has one."""
 
     def properties(self, index: int) -> DeviceProperties:
         """Name and size of one device."""
@@ -149,7 +156,7 @@ class Backend:
         return self.xp.lib.stride_tricks.as_strided(flat, shape, strides)
 
     def wrap(self, array: Any) -> tuple[Any, str, tuple[int, ...], tuple[int, ...], int]:
-        """The buffer below the fresh result of an array kernel, as `(buffer, dtype, shape, strides, offset)` of `view`."""
+        """The buffer below the fresh result of an array kernel, then dtype, shape, strides and offset as in `view`."""
         array = self.xp.asarray(array, order="C")
         itemsize, strides = array.dtype.itemsize, []
         for n in reversed(array.shape):
@@ -201,8 +208,8 @@ class Layer:
     Attributes:
         name: Unique name, shown by `python -m rushlight plugins`.
         order: Lower runs first: overrides 0, modes 100, autograd 200.
-        install: Called once, when the plugin's contributions are committed; hands the native layer to `register_layer` of
-            the C API.
+        install: Called once, when the plugin's contributions are committed; hands the native layer to `register_layer`
+            of the C API.
     """
 
     name: str

@@ -19,8 +19,12 @@ from .._registry import Contributions
 from . import specs
 from .interface import PLUGIN_API, Backend, Format, Kernel, Layer, PluginError, PluginWarning
 
+__all__ = ["Manager", "Plugin"]
+
 GROUP = "rushlight.plugins"
-API_GROUP = "rushlight.plugin_api"
+API___all__ = ["Manager", "Plugin"]
+
+GROUP = "rushlight.plugin_api"
 VARIABLE = "RUSHLIGHT_PLUGINS"
 
 INSTALLED, LOADED, FAILED, EXCLUDED = "installed", "loaded", "failed", "excluded"
@@ -201,14 +205,15 @@ class Manager(pluggy.PluginManager):
             raise AttributeError(_areas.missing(what, wheel))
         self.load(wheel)
         if plugin.state == EXCLUDED:
-            raise AttributeError(f"{what} needs the {plugin.title}, which {VARIABLE}={os.environ[VARIABLE]} leaves out.")
+            raise AttributeError(f"{what} needs the {plugin.title}; {VARIABLE}={os.environ[VARIABLE]} leaves it out.")
         if plugin.state == FAILED:
             raise AttributeError(f"{what} needs the {plugin.title}, which does not load.") from plugin.error
 
     def raise_unknown_device(self, device: str) -> NoReturn:
         """Raises the error for a device type that no loaded plugin brings."""
         name = device.partition(":")[0]
-        lines = [f"Expected one of {', '.join(sorted(_registry.backends))} device type at start of device string: {device}"]
+        known = ", ".join(sorted(_registry.backends))
+        lines = [f"Expected one of {known} device type at start of device string: {device}"]
         failed = [plugin for plugin in self.plugins.values() if plugin.state == FAILED]
         for plugin in self.plugins.values():
             if plugin.state == EXCLUDED:

@@ -1,12 +1,12 @@
 """Every hook of rushlight, by phase.
 
-A plugin is a module (or object) named by an entry point of the group ``rushlight.plugins``. Its functions that are named as
-below are its hooks; there is no decorator to apply. All arguments are passed by keyword, and a hook may leave out
-arguments that it does not need. A hook returns things and registers nothing itself: what a plugin returns is checked and
-committed together, so that a plugin is wholly there or not at all.
+A plugin is a module (or object) named by an entry point of the group ``rushlight.plugins``. Its functions that are
+named as below are its hooks; there is no decorator to apply. All arguments are passed by keyword, and a hook may leave
+out arguments that it does not need. A hook returns things and registers nothing itself: what a plugin returns is
+checked and committed together, so that a plugin is wholly there or not at all.
 
-A plugin with native code also says which version of the C API it was compiled against, so that a mismatch is found before
-that code is loaded::
+A plugin with native code also says which version of the C API it was compiled against, so that a mismatch is found
+before that code is loaded::
 
     [project.entry-points."rushlight.plugins"]
     toy = "rushlight_toy.hooks"
@@ -47,7 +47,7 @@ def rushlight_register_ops() -> list[Op]:
     """The operators that a wheel brings. None: none.
 
     Called once per plugin, when it is loaded: at the first use of a name that the wheel provides, or when everything is
-    loaded because an unknown name was asked for. An operator of a name that is taken is an error that names both wheels.
+    loaded because an unknown name was asked for. An operator whose name is taken is an error that names both wheels.
     """
 
 
