@@ -89,7 +89,7 @@ def _faults(manager: Manager) -> Any:
     for plugin in manager.plugins.values():
         if plugin.state == FAILED:
             trace = "".join(traceback.format_exception(plugin.error)).rstrip()
-            yield f"{plugin.title} does not load. Fix it, uninstall {plugin.wheel} or leave it out by {VARIABLE}.\n{trace}"
+            yield f"{plugin.title} does not load. Fix it, or uninstall {plugin.wheel}.\n{trace}"
     for name in filter(None, os.environ.get(VARIABLE, "").replace(" ", "").split(",")):
         if name != "none" and name not in manager.plugins:
             yield f"{VARIABLE} names {name}, but no such plugin is installed."
@@ -109,7 +109,7 @@ def _is_ours(distribution: str) -> bool:
 
 
 class TorchFinder(MetaPathFinder):
-    """Makes `import torch` and `import torch.x.y` give rushlight's modules. Touches no file of a PyTorch that is there."""
+    """Makes `import torch` and `import torch.x.y` give rushlight's modules. An installed PyTorch is not touched."""
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name == "torch" or name.startswith("torch."):

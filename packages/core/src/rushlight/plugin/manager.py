@@ -22,9 +22,7 @@ from .interface import PLUGIN_API, Backend, Format, Kernel, Layer, PluginError, 
 __all__ = ["Manager", "Plugin"]
 
 GROUP = "rushlight.plugins"
-API___all__ = ["Manager", "Plugin"]
-
-GROUP = "rushlight.plugin_api"
+API_GROUP = "rushlight.plugin_api"
 VARIABLE = "RUSHLIGHT_PLUGINS"
 
 INSTALLED, LOADED, FAILED, EXCLUDED = "installed", "loaded", "failed", "excluded"
