@@ -134,12 +134,8 @@ def _attach_kernels() -> None:
             _attached[key] = kernel
 
 
-def find_device_type(name: str, device: str) -> None:
-    """Registers the device type `name`, or says all that is known. The dispatcher calls it for a type that it lacks.
-
-    Args:
-        name: Device type.
-        device: The device string that was asked for.
+def find_device_type(name: str) -> None:
+    """Registers a device type, or says all that is known. The dispatcher calls it for a type that it lacks.
 
     Raises:
         RuntimeError: No working plugin brings it.
@@ -147,7 +143,7 @@ def find_device_type(name: str, device: str) -> None:
     if name not in backends:
         manager().load_all()
     if name not in backends:
-        manager().raise_unknown_device(device)
+        manager().raise_unknown_device(name)
 
 
 def open_backend(name: str) -> Backend:
@@ -158,7 +154,7 @@ def open_backend(name: str) -> Backend:
     """
     with lock:
         if name not in opened:
-            find_device_type(name, name)
+            find_device_type(name)
             cls = backends[name].item
             answer = cls.probe()
             if not answer:

@@ -39,12 +39,12 @@ def _backend() -> CUDA:
 
 def _index(device: Any) -> int:
     """The index of a device given as int, string, `rushlight.device` or None (the current one)."""
-    from . import device as Device
-
     if device is None:
         return current_device()
     if isinstance(device, int):
         return device
+    from . import device as Device
+
     device = Device(device)
     if device.type != "cuda":
         raise ValueError(f"Expected a cuda device, but got: {device}")

@@ -207,11 +207,10 @@ class Manager(pluggy.PluginManager):
         if plugin.state == FAILED:
             raise AttributeError(f"{what} needs the {plugin.title}, which does not load.") from plugin.error
 
-    def raise_unknown_device(self, device: str) -> NoReturn:
+    def raise_unknown_device(self, name: str) -> NoReturn:
         """Raises the error for a device type that no loaded plugin brings."""
-        name = device.partition(":")[0]
         known = ", ".join(sorted(_registry.backends))
-        lines = [f"Expected one of {known} device type at start of device string: {device}"]
+        lines = [f"Expected one of {known} device type at start of device string: {name}"]
         failed = [plugin for plugin in self.plugins.values() if plugin.state == FAILED]
         for plugin in self.plugins.values():
             if plugin.state == EXCLUDED:
