@@ -224,6 +224,7 @@ def sanitize(session: nox.Session) -> None:
     if platform.system() == "Windows":
         session.skip("MSVC has no UndefinedBehaviorSanitizer")
     install_build_tools(session)
+    session.env["ASAN_OPTIONS"] = "allocator_may_return_null=1"  # the tests ask for absurd sizes
     options = ["-GNinja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DPython_EXECUTABLE={session.bin}/python"]
     options += ["-DRL_TESTS=ON", "-DRL_WERROR=ON", "-DRL_SANITIZE=address,undefined"]
     for tests_folder in sorted(ROOT.glob("packages/*/csrc/tests")):
