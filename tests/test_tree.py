@@ -119,6 +119,16 @@ def test_area_is_one_word_three_times(package):
     assert project["entry-points"]["rushlight.plugins"] == {package: f"rushlight.{package}.hooks"}
 
 
+def test_native_wheels_declare_the_c_api_version():
+    header = (ROOT / "packages/core/include/rushlight/api.h").read_text()
+    interface = (ROOT / "packages/core/src/rushlight/plugin/interface.py").read_text()
+    version = re.search(r"RL_ABI = (\d+);", header)[1]
+    assert re.search(r"^PLUGIN_API = (\d+)$", interface, re.MULTILINE)[1] == version
+    for package in sorted(set(PROJECTS) - {"core"}):
+        if (ROOT / "packages" / package / "csrc").is_dir():
+            assert PROJECTS[package]["project"]["entry-points"]["rushlight.plugin_api"] == {package: f"v{version}"}
+
+
 def test_file_names_say_an_idea():
     for path in SOURCES:
         assert re.fullmatch(r"[a-z_][a-z0-9_]*\.py", path.name), path
