@@ -1,4 +1,4 @@
-"""Everything that is run on rushlight: `nox -l` lists the sessions, `nox -s NAME` runs one.
+"""Everything that is run on rushlight: `nox` runs what CI runs, `nox -s NAME` one session, `nox -l` lists them.
 
 The session `build` puts every wheel into dist/; the others install from there, so they test what users get.
 PYTHONS="3.12 3.13" adds interpreters to the one that runs nox.
@@ -17,7 +17,6 @@ from packaging.requirements import Requirement
 nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "virtualenv"
 nox.options.error_on_external_run = True
-nox.options.sessions = ["lint", "types", "tests"]
 
 ROOT = Path(__file__).parent
 DIST = ROOT / "dist"
@@ -235,7 +234,7 @@ def sanitize(session: nox.Session) -> None:
         session.run("ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", external=True)
 
 
-@nox.session(requires=[BUILT])
+@nox.session(requires=[BUILT], default=False)
 def bench(session: nox.Session) -> None:
     """Time rushlight and PyTorch side by side (benchmarks/README.md)."""
     install_wheels(session, *PROJECTS)
@@ -243,7 +242,7 @@ def bench(session: nox.Session) -> None:
     session.run("python", "benchmarks/compare.py", *session.posargs)
 
 
-@nox.session(requires=[BUILT])
+@nox.session(requires=[BUILT], default=False)
 def peer(session: nox.Session) -> None:
     """Compare every op with PyTorch on the op's own samples."""
     install_wheels(session, *PROJECTS)
@@ -251,7 +250,7 @@ def peer(session: nox.Session) -> None:
     session.run("pytest", "-q", "benchmarks/peer", *session.posargs)
 
 
-@nox.session(requires=[BUILT])
+@nox.session(requires=[BUILT], default=False)
 def demo(session: nox.Session) -> None:
     """Install the needed wheels into a fresh environment and train a network on real images."""
     install_wheels(session, "nn")
