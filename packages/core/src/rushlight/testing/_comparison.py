@@ -1,4 +1,4 @@
-"""`assert_close`: PyTorch's rules and messages, computed by NumPy, so that a faulty operator cannot hide its own fault."""
+"""`assert_close`: PyTorch's rules and messages, computed by NumPy, so that no operator judges itself."""
 
 from __future__ import annotations
 
@@ -216,9 +216,7 @@ class _Comparison:
     def values(self, actual: np.ndarray, expected: np.ndarray, dtypes: list[str], path: str) -> None:
         rtol, atol = self.rtol, self.atol
         if rtol is None:
-            rtol, atol = (
-                max(pair) for pair in zip(*(_TOLERANCES.get(name, (0.0, 0.0)) for name in dtypes), strict=True)
-            )
+            rtol, atol = map(max, *(_TOLERANCES.get(name, (0.0, 0.0)) for name in dtypes))
         with np.errstate(all="ignore"):
             distance = _distance(actual, expected)
             size = np.abs(expected.astype(np.float64) if expected.dtype.kind in "iub" else expected)

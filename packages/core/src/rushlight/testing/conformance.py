@@ -1,0 +1,253 @@
+"""The conformance suite: every operator's samples on one device.
+
+    pytest --pyargs rushlight.testing.conformance --device=toy --capabilities=table.md
+
+Of each operator that any installed wheel brings it tests values (against the reference of the record, else against the
+CPU), results for inputs that are not contiguous, `out=` and in-place forms, shape and dtype on the meta device, sharing of
+memory, gradients, and the errors for arguments that do not fit. An operator that the device lacks has to raise
+NotImplementedError with its name; that counts as a skip and is "missing" in the table.
+"""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import _registry
+
+from ._comparison import assert_close
+from ._dtypes import get_all_dtypes
+from ._pytest import CAPABILITIES
+from ._samples import Maker, Sample, make_non_contiguous
+
+DERIVED = (torch.float32, torch.int64, torch.bool, torch.complex64)
+"""Dtypes for what follows from the value: out=, in-place, meta, strides, aliasing."""
+
+
+class Case(NamedTuple):
+    """One operator in one dtype."""
+
+    op: Any
+    dtype: Any
+
+    def __str__(self) -> str:
+        return f"{self.op.name}-{str(self.dtype).rpartition('.')[2]}"
+
+    def samples(self, device: str, requires_grad: bool = False) -> list[Sample]:
+        """Its samples; the same values for every device."""
+        make = Maker(self.dtype, device, requires_grad, seed=zlib.crc32(str(self).encode()))
+        return list(self.op.sample_inputs(make, self.dtype))
+
+
+def all_ops() -> list[Any]:
+    """The records of every operator of every installed wheel, by name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a broken plugin is not this suite's subject
+        _registry.manager().load_all(ours=True)
+    return [_registry.ops[name].item for name in sorted(_registry.ops)]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        dtypes = {"test_value": get_all_dtypes(), "test_gradient": (torch.float64, torch.complex128)}
+        cases = [Case(op, dtype) for op in all_ops() for dtype in dtypes.get(metafunc.function.__name__, DERIVED)]
+        metafunc.parametrize("case", cases, ids=str)
+    elif "op" in metafunc.fixturenames:
+        metafunc.parametrize("op", all_ops(), ids=lambda op: op.name)
+
+
+def call(op: Any, sample: Sample, **more: Any) -> Any:
+    """Runs an operator, with the errors of an absent kernel or dtype as skips."""
+    try:
+        return op.function(*sample.args, **sample.kwargs, **more)
+    except NotImplementedError as error:
+        assert op.name in str(error), f"the error does not name the operator {op.name}: {error}"
+        pytest.skip(str(error))
+    except RuntimeError as error:
+        if "not implemented for" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def tensors(value: Any) -> Iterator[Any]:
+    """All tensors in nested sequences and mappings."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        yield from tensors(list(value.values()))
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from tensors(item)
+
+
+def change(value: Any, fn: Callable[[Any], Any]) -> Any:
+    """The same structure with `fn` applied to every leaf."""
+    if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
+        return type(value)(change(item, fn) for item in value)
+    return fn(value)
+
+
+def change_tensors(sample: Sample, fn: Callable[[Any], Any]) -> Sample:
+    """The sample with `fn` applied to every tensor."""
+
+    def leaf(value: Any) -> Any:
+        return fn(value) if isinstance(value, torch.Tensor) else value
+
+    return Sample(*change(list(sample.args), leaf), **{k: change(v, leaf) for k, v in sample.kwargs.items()})
+
+
+def test_value(case: Case, device: str, request: pytest.FixtureRequest) -> None:
+    capabilities = request.config.stash[CAPABILITIES][case.op.name]
+    name = str(case.dtype).rpartition(".")[2]
+    samples = case.samples(device)
+    if not samples:
+        pytest.skip("no sample in this dtype")
+    capabilities[name] = "missing"
+    results = [call(case.op, sample) for sample in samples]
+    capabilities[name] = "failed"
+    for i, (sample, on_cpu, result) in enumerate(zip(samples, case.samples("cpu"), results, strict=True)):
+        rtol, atol = case.op.tolerance_for(case.dtype) or (None, None)
+        for tensor in tensors(result):
+            assert tensor.device == torch.empty(0, device=device).device, f"{sample}: the result is on {tensor.device}"
+        expected = call(case.op, on_cpu) if device != "cpu" else result
+        compare = {"rtol": rtol, "atol": atol, "equal_nan": True, "msg": lambda text, i=i: f"sample {i}: {text}"}
+        assert_close(result, expected, check_device=False, **compare)
+        if case.op.reference:
+            values = change(list(on_cpu.args), to_reference), {k: to_reference(v) for k, v in on_cpu.kwargs.items()}
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                expected = case.op.reference(*values[0], **values[1])
+            assert_close(result, like_result(expected, result), check_device=False, **compare)
+    capabilities[name] = case.op.implementation(device)
+
+
+def to_reference(value: Any) -> Any:
+    """What the reference gets: arrays, and of lower precision none."""
+    if isinstance(value, torch.dtype):
+        return np.dtype(str(value).rpartition(".")[2])
+    if not isinstance(value, torch.Tensor):
+        return value
+    wide = torch.complex128 if value.is_complex() else torch.float64 if value.is_floating_point() else value.dtype
+    return value.to(wide).numpy()
+
+
+def like_result(expected: Any, result: Any) -> Any:
+    """The reference's answer in the dtypes of the result, as tensors where those are."""
+    if isinstance(result, (tuple, list)):
+        return [like_result(e, r) for e, r in zip(expected, result, strict=True)]
+    if not isinstance(result, torch.Tensor):
+        return expected
+    expected = np.asarray(expected)
+    if result.dtype.is_floating_point:
+        expected = expected.astype(np.float64)
+    elif result.dtype.is_complex:
+        expected = expected.astype(np.complex128)
+    else:
+        expected = expected.astype(str(result.dtype).rpartition(".")[2])
+    return torch.from_numpy(np.array(expected)).to(result.dtype)
+
+
+def test_noncontiguous(case: Case, device: str) -> None:
+    for plain in case.samples(device):
+        apart = change_tensors(plain, make_non_contiguous)
+        assert_close(call(case.op, apart), call(case.op, plain), equal_nan=True)
+
+
+def test_out(case: Case, device: str) -> None:
+    if not case.op.has_out:
+        pytest.skip("no out=")
+    for sample in case.samples(device):
+        expected = call(case.op, sample)
+        out = change(expected, lambda tensor: torch.empty(0, dtype=tensor.dtype, device=device))
+        result = call(case.op, sample, out=out)
+        assert_close(out, expected, equal_nan=True)
+        assert all(a is b for a, b in zip(tensors(result), tensors(out), strict=True)), (
+            "out= does not return its argument"
+        )
+
+
+def test_inplace(case: Case, device: str) -> None:
+    if not case.op.has_inplace:
+        pytest.skip("no in-place form")
+    for sample, again in zip(case.samples(device), case.samples(device), strict=True):
+        expected = call(case.op, sample)
+        target = again.args[0]
+        if expected.shape != target.shape or not torch.can_cast(expected.dtype, target.dtype):
+            continue
+        version = target._version
+        result = getattr(target, case.op.method_name + "_")(*again.args[1:], **again.kwargs)
+        assert result is target, "the in-place form does not return its argument"
+        assert_close(target, expected.to(target.dtype), equal_nan=True)
+        assert target._version > version, "the in-place form does not count as a write"
+
+
+def test_meta(case: Case, device: str) -> None:
+    for sample in case.samples(device):
+        expected = call(case.op, sample)
+        result = call(case.op, change_tensors(sample, lambda tensor: tensor.to("meta")))
+        for e, r in zip(tensors(expected), tensors(result), strict=True):
+            assert (r.shape, r.dtype, r.device.type) == (e.shape, e.dtype, "meta")
+            assert r.stride() == e.stride(), f"strides {r.stride()} on meta, {e.stride()} on {device}"
+
+
+def test_aliasing(case: Case, device: str) -> None:
+    """A view shares memory with its argument, any other result with nothing."""
+    for sample in case.samples(device):
+        inputs = list(tensors(sample.args))
+        before = [tensor.clone() for tensor in inputs]
+        results = [tensor for tensor in tensors(call(case.op, sample)) if tensor.numel()]
+        if case.op.may_alias or not inputs or not results:
+            pytest.skip("may share memory")
+        for result in results:
+            result.fill_(True) if case.op.is_view else result.zero_()
+        if case.op.is_view:
+            assert inputs[0]._version > 0, "writing to the view does not count as a write to its base"
+        else:
+            assert_close(inputs, before, equal_nan=True, msg=lambda text: f"the result shares memory: {text}")
+
+
+def test_gradient(case: Case, device: str) -> None:
+    autograd = pytest.importorskip("rushlight.autograd", exc_type=ImportError)
+    if not case.op.is_differentiable:
+        pytest.skip("not differentiable")
+    for i, sample in enumerate(case.samples(device, requires_grad=True)):
+        leaves = [t for t in tensors([sample.args, sample.kwargs]) if t.requires_grad]
+        if not leaves:
+            continue
+        outputs = [t for t in tensors(call(case.op, sample)) if t.requires_grad]
+        assert outputs, f"sample {i}: no result requires a gradient"
+
+        def fn(*replaced: Any, sample: Sample = sample) -> Any:
+            new = iter(replaced)
+            return call(case.op, change_tensors(sample, lambda t: next(new) if t.requires_grad else t))
+
+        if device == "cpu":
+            assert autograd.gradcheck(fn, tuple(leaves)), f"sample {i}"
+            continue
+        on_cpu = case.samples("cpu", requires_grad=True)[i]
+        cpu_leaves = [t for t in tensors([on_cpu.args, on_cpu.kwargs]) if t.requires_grad]
+        cpu_outputs = [t for t in tensors(call(case.op, on_cpu)) if t.requires_grad]
+        grads = autograd.grad(outputs, leaves, [torch.ones_like(t) for t in outputs], allow_unused=True)
+        cpu_grads = autograd.grad(cpu_outputs, cpu_leaves, [torch.ones_like(t) for t in cpu_outputs], allow_unused=True)
+        assert_close(grads, cpu_grads, check_device=False, equal_nan=True)
+
+
+def test_errors(op: Any, device: str) -> None:
+    """Arguments that fit no signature, and tensors of two devices."""
+    with pytest.raises(TypeError):
+        op.function(object())
+    with pytest.raises(TypeError):
+        op.function(no_such_argument=1)
+    for sample in Case(op, torch.float32).samples(device):
+        if sum(tensor.ndim > 0 for tensor in tensors(sample.args)) > 1 and not op.may_alias:
+            moved = iter(range(100))
+            mixed = change_tensors(sample, lambda tensor: tensor.to("meta") if next(moved) else tensor)
+            with pytest.raises(RuntimeError):
+                op.function(*mixed.args, **mixed.kwargs)
+            break
