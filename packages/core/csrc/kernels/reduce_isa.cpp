@@ -1,0 +1,539 @@
+// The blocks of reductions, vectorised by the compiler: accumulators are small arrays of independent lanes.
+#include <math.h>
+
+#include "half.h"
+#include "reduce.h"
+
+namespace rl {
+namespace RL_ISA {
+namespace {
+
+// ---- Stored types, and the few wide types that blocks are made of ----
+
+struct Flag {  // an element of a bool tensor: true where the byte is not zero
+  uint8_t byte;
+};
+
+template <class T>
+struct Complex {
+  T re, im;
+};
+template <class T>
+Complex<T> operator+(Complex<T> a, Complex<T> b) {
+  return {a.re + b.re, a.im + b.im};
+}
+template <class T>
+Complex<T> operator*(Complex<T> a, Complex<T> b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+template <class T>
+constexpr DType dtype_of() {
+  return sizeof(T) == 1   ? (T(-1) < T(0) ? DType::Int8 : DType::UInt8)
+         : sizeof(T) == 2 ? DType::Int16
+         : sizeof(T) == 4 ? DType::Int32
+                          : DType::Int64;
+}
+template <> constexpr DType dtype_of<Flag>() { return DType::Bool; }
+template <> constexpr DType dtype_of<Half>() { return DType::Float16; }
+template <> constexpr DType dtype_of<BHalf>() { return DType::BFloat16; }
+template <> constexpr DType dtype_of<float>() { return DType::Float32; }
+template <> constexpr DType dtype_of<double>() { return DType::Float64; }
+template <> constexpr DType dtype_of<Complex<float>>() { return DType::Complex64; }
+template <> constexpr DType dtype_of<Complex<double>>() { return DType::Complex128; }
+
+template <class W>
+constexpr bool kIsFloat = false;
+template <> constexpr bool kIsFloat<float> = true;
+template <> constexpr bool kIsFloat<double> = true;
+
+float convert(Half v, float) { return to_float(v); }
+float convert(BHalf v, float) { return to_float(v); }
+template <class W>
+W convert(Flag v, W) { return v.byte != 0; }
+float convert(Complex<float> v, float) { return static_cast<float>(sqrt(static_cast<double>(v.re) * v.re + static_cast<double>(v.im) * v.im)); }
+double convert(Complex<double> v, double) { return hypot(v.re, v.im); }
+template <class T, class W>
+W convert(T v, W) { return static_cast<W>(v); }
+
+template <class T, class W>
+void load(const char* in, int64_t stride, int64_t n, void* out) {
+  W* w = static_cast<W*>(out);
+  if (stride == sizeof(T)) {
+    const T* v = reinterpret_cast<const T*>(in);
+    if constexpr (dtype_of<T>() == DType::Float16 || dtype_of<T>() == DType::BFloat16) {
+      widen(v, w, n);
+    } else {
+      for (int64_t i = 0; i < n; ++i) w[i] = convert(v[i], W{});
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) w[i] = convert(*reinterpret_cast<const T*>(in + i * stride), W{});
+  }
+}
+
+template <class W, class T>
+void store(W v, T* out) { *out = static_cast<T>(v); }
+template <class W>
+void store(W v, Flag* out) { out->byte = v != 0; }
+void store(float v, Half* out) { *out = to_half(v); }
+void store(float v, BHalf* out) { *out = to_bhalf(v); }
+
+// ---- Reductions that are a map and an associative merge ----
+
+template <class T>
+struct SumOf {
+  using W = T;
+  using Acc = T;
+  static Acc identity() { return Acc{}; }
+  static Acc map(W v, double) { return v; }
+  static Acc merge(Acc a, Acc b) { return a + b; }
+  static Acc finish(Acc a, const ReduceParams& p) { return divided(a, p.divisor); }
+
+ private:
+  static int64_t divided(int64_t a, double) { return a; }
+  static float divided(float a, double by) { return a / static_cast<float>(by); }
+  static double divided(double a, double by) { return a / by; }
+  template <class R>
+  static Complex<R> divided(Complex<R> a, double by) { return {a.re / static_cast<R>(by), a.im / static_cast<R>(by)}; }
+};
+
+template <class T>
+struct SumOfInts : SumOf<int64_t> {
+  using W = T;
+};
+
+template <class T>
+struct NanSumOf : SumOf<T> {
+  static T map(T v, double) { return v == v ? v : T(0); }
+};
+
+template <class T>
+struct ProdOf {
+  using W = T;
+  using Acc = T;
+  static Acc identity() { return {1}; }
+  static Acc map(W v, double) { return v; }
+  static Acc merge(Acc a, Acc b) { return a * b; }
+  static Acc finish(Acc a, const ReduceParams&) { return a; }
+};
+
+template <class T>
+struct ProdOfInts {  // unsigned, so that it wraps
+  using W = T;
+  using Acc = uint64_t;
+  static Acc identity() { return 1; }
+  static Acc map(W v, double) { return static_cast<Acc>(static_cast<int64_t>(v)); }
+  static Acc merge(Acc a, Acc b) { return a * b; }
+  static Acc finish(Acc a, const ReduceParams&) { return a; }
+};
+
+template <class T, bool kMax>
+struct ExtremeOf {
+  using W = T;
+  using Acc = T;
+  static T identity() {
+    if constexpr (kIsFloat<T>) {
+      return kMax ? -static_cast<T>(INFINITY) : static_cast<T>(INFINITY);
+    } else {
+      const T least = static_cast<T>(uint64_t{1} << (8 * sizeof(T) - 1));
+      return kMax ? least : static_cast<T>(~least);
+    }
+  }
+  static T map(T v, double) { return v; }
+  static bool better(T a, T b) { return (kMax ? a > b : a < b) | (a != a); }
+  static T merge(T a, T b) { return better(b, a) ? b : a; }  // NaN wins
+  static T finish(T a, const ReduceParams&) { return a; }
+};
+
+template <class T>
+bool nonzero(T v) { return v != 0; }
+template <class T>
+bool nonzero(Complex<T> v) { return (v.re != 0) | (v.im != 0); }
+
+template <class T>
+struct CountOf {
+  using W = T;
+  using Acc = int64_t;
+  static Acc identity() { return 0; }
+  static Acc map(W v, double) { return nonzero(v); }
+  static Acc merge(Acc a, Acc b) { return a + b; }
+  static Acc finish(Acc a, const ReduceParams&) { return a; }
+};
+
+template <class T>
+struct Norm1Of : SumOf<T> {
+  static T map(T v, double) { return v < 0 ? -v : v; }
+};
+
+template <class T>
+struct Norm2Of : SumOf<double> {  // the squares of floats cannot overflow in double
+  using W = T;
+  static double map(T v, double) { return static_cast<double>(v) * v; }
+  static T finish(double a, const ReduceParams&) { return static_cast<T>(sqrt(a)); }
+};
+
+template <class T, bool kMax>
+struct NormInfOf : ExtremeOf<T, kMax> {
+  static T identity() { return kMax ? T(0) : static_cast<T>(INFINITY); }
+  static T map(T v, double) { return v < 0 ? -v : v; }
+};
+
+template <class T>
+struct NormPOf : SumOf<double> {
+  using W = T;
+  static double map(T v, double p) { return pow(fabs(static_cast<double>(v)), p); }
+  static T finish(double a, const ReduceParams& p) { return static_cast<T>(pow(a, 1 / p.p)); }
+};
+
+// n is a multiple of kLanes, at least one of them.
+template <class Op, int kLanes>
+typename Op::Acc fold_lanes(const typename Op::W* v, int64_t n, double p) {
+  typename Op::Acc lanes[kLanes];
+  for (int l = 0; l < kLanes; ++l) lanes[l] = Op::map(v[l], p);
+  for (int64_t i = kLanes; i < n; i += kLanes) {
+    for (int l = 0; l < kLanes; ++l) lanes[l] = Op::merge(lanes[l], Op::map(v[i + l], p));
+  }
+  for (int half = kLanes / 2; half >= 1; half /= 2) {
+    for (int l = 0; l < half; ++l) lanes[l] = Op::merge(lanes[l], lanes[l + half]);
+  }
+  return lanes[0];
+}
+
+template <class Op>
+typename Op::Acc fold(const typename Op::W* v, int64_t n, double p) {
+  using Acc = typename Op::Acc;
+  constexpr int kMany = sizeof(Acc) == 16 ? 8 : static_cast<int>(256 / sizeof(Acc)), kFew = kMany / 4;
+  Acc acc = Op::identity();
+  if (n >= kMany) {
+    const int64_t m = n / kMany * kMany;
+    acc = fold_lanes<Op, kMany>(v, m, p);
+    v += m, n -= m;
+  }
+  if (n >= kFew) {
+    const int64_t m = n / kFew * kFew;
+    acc = Op::merge(acc, fold_lanes<Op, kFew>(v, m, p));
+    v += m, n -= m;
+  }
+  for (int64_t i = 0; i < n; ++i) acc = Op::merge(acc, Op::map(v[i], p));
+  return acc;
+}
+
+template <class Op>
+void row(const void* v, int64_t n, int64_t, void* acc, const ReduceParams& params) {
+  *static_cast<typename Op::Acc*>(acc) = fold<Op>(static_cast<const typename Op::W*>(v), n, params.p);
+}
+
+template <class W>
+const W* row_of(const void* v, int64_t r, int64_t stride) {
+  return reinterpret_cast<const W*>(static_cast<const char*>(v) + r * stride);
+}
+
+template <class Op>
+void columns(const void* v, int64_t n, int64_t row_stride, int64_t m, int64_t, void* out, const ReduceParams& params) {
+  using Acc = typename Op::Acc;
+  using W = typename Op::W;
+  const double p = params.p;
+  Acc* __restrict acc = static_cast<Acc*>(out);
+  for (int64_t j = 0; j < m; ++j) acc[j] = Op::identity();
+  for (int64_t r = 0; r < n; ++r) {
+    const W* a = row_of<W>(v, r, row_stride);
+    for (int64_t j = 0; j < m; ++j) acc[j] = Op::merge(acc[j], Op::map(a[j], p));
+  }
+}
+
+template <class Op>
+void merge(void* acc, const void* later, int64_t m) {
+  auto* __restrict a = static_cast<typename Op::Acc*>(acc);
+  const auto* b = static_cast<const typename Op::Acc*>(later);
+  for (int64_t j = 0; j < m; ++j) a[j] = Op::merge(a[j], b[j]);
+}
+
+template <class Op, class Out>
+void finish(const void* acc, int64_t m, char* out, char*, const ReduceParams& params) {
+  const auto* a = static_cast<const typename Op::Acc*>(acc);
+  for (int64_t j = 0; j < m; ++j) store(Op::finish(a[j], params), reinterpret_cast<Out*>(out) + j);
+}
+
+// ---- Variance: two passes over a block in the cache, blocks merged by Chan, Golub and LeVeque (1979) ----
+
+struct Moments {
+  double n, mean, m2;
+};
+
+template <class W>
+void var_row(const void* in, int64_t n, int64_t, void* out, const ReduceParams&) {
+  constexpr int kLanes = 128 / sizeof(W);
+  const W* v = static_cast<const W*>(in);
+  const double count = static_cast<double>(n);
+  const W shift = n == 0 ? 0 : static_cast<W>(fold<SumOf<W>>(v, n, 0) / count);
+  W s[kLanes] = {}, q[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int l = 0; l < kLanes; ++l) {
+      const W d = v[i + l] - shift;
+      s[l] += d;
+      q[l] += d * d;
+    }
+  }
+  for (; i < n; ++i) {
+    const W d = v[i] - shift;
+    s[i % kLanes] += d;
+    q[i % kLanes] += d * d;
+  }
+  double sum = 0, squares = 0;
+  for (int l = 0; l < kLanes; ++l) {
+    sum += s[l];
+    squares += q[l];
+  }
+  *static_cast<Moments*>(out) = n == 0 ? Moments{} : Moments{count, shift + sum / count, squares - sum * sum / count};
+}
+
+template <class W>
+void var_columns(const void* in, int64_t n, int64_t row_stride, int64_t m, int64_t, void* out, const ReduceParams&) {
+  constexpr int64_t kTile = 128;
+  auto* acc = static_cast<Moments*>(out);
+  const double count = static_cast<double>(n);
+  for (int64_t j0 = 0; j0 < m; j0 += kTile) {
+    const int64_t k = m - j0 < kTile ? m - j0 : kTile;
+    W shift[kTile] = {}, sum[kTile] = {}, squares[kTile] = {};
+    for (int64_t r = 0; r < n; ++r) {
+      const W* v = row_of<W>(in, r, row_stride) + j0;
+      for (int64_t j = 0; j < k; ++j) shift[j] += v[j];
+    }
+    for (int64_t j = 0; j < k; ++j) shift[j] /= static_cast<W>(n);
+    for (int64_t r = 0; r < n; ++r) {
+      const W* v = row_of<W>(in, r, row_stride) + j0;
+      for (int64_t j = 0; j < k; ++j) {
+        const W d = v[j] - shift[j];
+        sum[j] += d;
+        squares[j] += d * d;
+      }
+    }
+    for (int64_t j = 0; j < k; ++j) {
+      const double s = sum[j];
+      acc[j0 + j] = n == 0 ? Moments{} : Moments{count, shift[j] + s / count, squares[j] - s * s / count};
+    }
+  }
+}
+
+void var_merge(void* acc, const void* later, int64_t m) {
+  auto* a = static_cast<Moments*>(acc);
+  const auto* b = static_cast<const Moments*>(later);
+  for (int64_t j = 0; j < m; ++j) {
+    const double n = a[j].n + b[j].n, gap = b[j].mean - a[j].mean;
+    if (n == 0) continue;
+    a[j].mean += gap * (b[j].n / n);
+    a[j].m2 += b[j].m2 + gap * gap * (a[j].n * (b[j].n / n));
+    a[j].n = n;
+  }
+}
+
+template <class T, class W>
+void var_finish(const void* acc, int64_t m, char* out, char* second, const ReduceParams& params) {
+  const auto* a = static_cast<const Moments*>(acc);
+  for (int64_t j = 0; j < m; ++j) {
+    const double degrees = a[j].n - params.correction;
+    const double var = a[j].m2 / (degrees > 0 ? degrees : 0.0);
+    store(static_cast<W>(params.square_root ? sqrt(var) : var), reinterpret_cast<T*>(out) + j);
+    if (second != nullptr) {
+      store(static_cast<W>(a[j].n == 0 ? static_cast<double>(NAN) : a[j].mean), reinterpret_cast<T*>(second) + j);
+    }
+  }
+}
+
+// ---- The place of the extreme ----
+
+template <class W>
+struct Found {
+  W value;
+  int64_t index;
+};
+
+// The first place of `value` (of any NaN if it is one) among n; it is there.
+template <class W>
+int64_t first_place(const W* v, int64_t n, W value) {
+  constexpr int kLanes = 64;
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    W hit = 0;
+    for (int l = 0; l < kLanes; ++l) hit += (v[i + l] == value) | (v[i + l] != v[i + l]) ? W(1) : W(0);
+    if (hit != 0) break;
+  }
+  while (!(v[i] == value || v[i] != v[i])) ++i;
+  return i;
+}
+
+template <class W, bool kMax>
+void arg_row(const void* in, int64_t n, int64_t start, void* out, const ReduceParams&) {
+  using Op = ExtremeOf<W, kMax>;
+  const W* v = static_cast<const W*>(in);
+  const W value = fold<Op>(v, n, 0);
+  *static_cast<Found<W>*>(out) = {value, n == 0 ? start : start + first_place(v, n, value)};
+}
+
+template <int kSize>
+struct IntOf;
+template <> struct IntOf<4> { using type = int32_t; };
+template <> struct IntOf<8> { using type = int64_t; };
+
+template <class W, bool kMax>
+void arg_columns(const void* in, int64_t n, int64_t row_stride, int64_t m, int64_t start, void* out,
+                 const ReduceParams&) {
+  using Op = ExtremeOf<W, kMax>;
+  using I = typename IntOf<sizeof(W)>::type;  // as wide as the values, for the vectoriser
+  constexpr int64_t kTile = 128;
+  auto* acc = static_cast<Found<W>*>(out);
+  for (int64_t j0 = 0; j0 < m; j0 += kTile) {
+    const int64_t k = m - j0 < kTile ? m - j0 : kTile;
+    W best[kTile];
+    I place[kTile];
+    for (int64_t j = 0; j < k; ++j) {
+      best[j] = n > 0 ? row_of<W>(in, 0, row_stride)[j0 + j] : Op::identity();
+      place[j] = 0;
+    }
+    for (int64_t r = 1; r < n; ++r) {
+      const W* v = row_of<W>(in, r, row_stride) + j0;
+      const I here = static_cast<I>(r);
+      for (int64_t j = 0; j < k; ++j) {
+        const bool take = Op::better(v[j], best[j]) & (best[j] == best[j]);
+        best[j] = take ? v[j] : best[j];
+        place[j] = take ? here : place[j];
+      }
+    }
+    for (int64_t j = 0; j < k; ++j) acc[j0 + j] = {best[j], start + place[j]};
+  }
+}
+
+template <class W, bool kMax>
+void arg_merge(void* acc, const void* later, int64_t m) {
+  auto* a = static_cast<Found<W>*>(acc);
+  const auto* b = static_cast<const Found<W>*>(later);
+  for (int64_t j = 0; j < m; ++j) {
+    if (ExtremeOf<W, kMax>::better(b[j].value, a[j].value) && a[j].value == a[j].value) a[j] = b[j];
+  }
+}
+
+template <class T, class W>
+void arg_finish(const void* acc, int64_t m, char* out, char* second, const ReduceParams&) {
+  const auto* a = static_cast<const Found<W>*>(acc);
+  for (int64_t j = 0; j < m; ++j) reinterpret_cast<int64_t*>(out)[j] = a[j].index;
+  if (second == nullptr) return;
+  for (int64_t j = 0; j < m; ++j) store(a[j].value, reinterpret_cast<T*>(second) + j);
+}
+
+// ---- The table ----
+
+template <class T, class W>
+ReduceKernel& entry(ReduceTable& table, Reduce reduce) {
+  ReduceKernel& k = table.kernels[static_cast<int>(reduce)][static_cast<int>(dtype_of<T>())];
+  k.wide_size = sizeof(W);
+  k.in = dtype_of<T>();
+  k.direct = sizeof(T) == sizeof(W) && k.in != DType::Bool;
+  k.load = load<T, W>;
+  return k;
+}
+
+template <class T, class Op, class Out>
+ReduceKernel& add(ReduceTable& table, Reduce reduce) {
+  ReduceKernel& k = entry<T, typename Op::W>(table, reduce);
+  k.acc_size = sizeof(typename Op::Acc);
+  k.out = dtype_of<Out>();
+  k.row = row<Op>;
+  k.columns = columns<Op>;
+  k.merge = merge<Op>;
+  k.finish = finish<Op, Out>;
+  return k;
+}
+
+// Any and All are questions about the number of elements that are not zero.
+template <class T, class W>
+void add_counts(ReduceTable& table) {
+  using Op = CountOf<W>;
+  add<T, Op, int64_t>(table, Reduce::CountNonzero);
+  add<T, Op, Flag>(table, Reduce::Any);
+  add<T, Op, Flag>(table, Reduce::All).finish = [](const void* acc, int64_t m, char* out, char*,
+                                                   const ReduceParams& params) {
+    for (int64_t j = 0; j < m; ++j) out[j] = static_cast<const int64_t*>(acc)[j] == params.count;
+  };
+}
+
+template <class T, class W, bool kMax>
+void add_extreme(ReduceTable& table) {
+  add<T, ExtremeOf<W, kMax>, T>(table, kMax ? Reduce::Amax : Reduce::Amin);
+  ReduceKernel& k = entry<T, W>(table, kMax ? Reduce::ArgMax : Reduce::ArgMin);
+  k.acc_size = sizeof(Found<W>);
+  k.out = DType::Int64;
+  k.positional = true;
+  k.cost = 2;
+  k.row = arg_row<W, kMax>;
+  k.columns = arg_columns<W, kMax>;
+  k.merge = arg_merge<W, kMax>;
+  k.finish = arg_finish<T, W>;
+}
+
+template <class T, class W, class Counted = W>
+void add_int(ReduceTable& table) {
+  add<T, SumOfInts<W>, int64_t>(table, Reduce::Sum);
+  add<T, ProdOfInts<W>, int64_t>(table, Reduce::Prod);
+  add_counts<T, Counted>(table);
+  add_extreme<T, W, true>(table);
+  add_extreme<T, W, false>(table);
+}
+
+template <class T, class W, class Out>
+void add_norms(ReduceTable& table) {
+  add<T, Norm1Of<W>, Out>(table, Reduce::Norm1);
+  add<T, Norm2Of<W>, Out>(table, Reduce::Norm2);
+  add<T, NormInfOf<W, true>, Out>(table, Reduce::NormInf);
+  add<T, NormInfOf<W, false>, Out>(table, Reduce::NormMinusInf);
+  add<T, NormPOf<W>, Out>(table, Reduce::NormP).cost = 100;
+}
+
+template <class T, class W>
+void add_float(ReduceTable& table) {
+  add<T, SumOf<W>, T>(table, Reduce::Sum);
+  add<T, NanSumOf<W>, T>(table, Reduce::NanSum);
+  add<T, ProdOf<W>, T>(table, Reduce::Prod);
+  add_counts<T, W>(table);
+  add_extreme<T, W, true>(table);
+  add_extreme<T, W, false>(table);
+  add_norms<T, W, T>(table);
+  ReduceKernel& k = entry<T, W>(table, Reduce::Var);
+  k.acc_size = sizeof(Moments);
+  k.out = k.in;
+  k.cost = 2;
+  k.row = var_row<W>;
+  k.columns = var_columns<W>;
+  k.merge = var_merge;
+  k.finish = var_finish<T, W>;
+}
+
+template <class R>
+void add_complex(ReduceTable& table) {
+  using T = Complex<R>;
+  add<T, SumOf<T>, T>(table, Reduce::Sum);
+  add<T, ProdOf<T>, T>(table, Reduce::Prod);
+  add_counts<T, T>(table);
+  add_norms<T, R, R>(table);  // of the magnitudes: that is what a conversion to a real type loads
+}
+
+}  // namespace
+
+void fill_reduce(ReduceTable& table) {
+  add_int<uint8_t, int32_t, uint8_t>(table);
+  add_int<int8_t, int32_t, uint8_t>(table);
+  add_int<Flag, int32_t, uint8_t>(table);
+  add_int<int16_t, int32_t>(table);
+  add_int<int32_t, int32_t>(table);
+  add_int<int64_t, int64_t>(table);
+  add<Flag, CountOf<uint8_t>, int64_t>(table, Reduce::Sum);
+  add_float<Half, float>(table);
+  add_float<BHalf, float>(table);
+  add_float<float, float>(table);
+  add_float<double, double>(table);
+  add_complex<float>(table);
+  add_complex<double>(table);
+}
+
+}  // namespace RL_ISA
+}  // namespace rl
