@@ -20,14 +20,20 @@ namespace RL_ISA {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kVecBytes = 64, kRows = 14, kVecs = 2;
+constexpr int kVecBytes = 64, kFloatRows = 14, kVecs = 2;
 #elif defined(__AVX2__)
-constexpr int kVecBytes = 32, kRows = 6, kVecs = 2;
+constexpr int kVecBytes = 32, kFloatRows = 6, kVecs = 2;
 #elif defined(__aarch64__)
-constexpr int kVecBytes = 16, kRows = 8, kVecs = 3;
+constexpr int kVecBytes = 16, kFloatRows = 8, kVecs = 3;
 #else
-constexpr int kVecBytes = 16, kRows = 4, kVecs = 2;
+constexpr int kVecBytes = 16, kFloatRows = 4, kVecs = 2;
 #endif
+
+// Integers, rare as they are, get fewer and smaller kernels.
+template <class T>
+constexpr bool kFloating = T(0.5) != T(0);
+template <class T>
+constexpr int kRows = kFloating<T> ? kFloatRows : 4;
 
 template <class T>
 struct VecOf {
@@ -180,6 +186,10 @@ struct ComplexType {
   static void put(Stored& x, const R* sum) { x.part[0] = sum[0], x.part[1] = sum[1]; }
 };
 
+// Types that compute in themselves.
+template <class E>
+constexpr bool kOwn = sizeof(typename E::Stored) == sizeof(typename E::Compute) && E::planes == 1;
+
 // Integers compute unsigned: overflow wraps.
 template <class C>
 inline C scalar(const GemmScalar& s) {
@@ -227,6 +237,14 @@ struct Finish {
     if (relu) v = v < T(0) ? Vec<T>{} : v;  // keeps NaN
     return v;
   }
+  // One element.
+  void write(T& c, T sum, int64_t i, int64_t j) const {
+    T v = sum * alpha;
+    if (beta != T(0)) v += c * beta;
+    if (bias.data != nullptr) v += *bias.at(i, j);
+    c = relu && v < T(0) ? T(0) : v;
+  }
+  bool plain() const { return alpha == T(1) && beta == T(0) && bias.data == nullptr && !relu; }
   Finish at(int64_t i, int64_t j) const {
     Finish f = *this;
     if (bias.data != nullptr) f.bias.data = bias.at(i, j);
@@ -275,6 +293,14 @@ template <class T, int R, int N, class A, class B>
       const Vec<T> x = splat(a.at(i.value, p));
       repeat<N>([&](auto j) RL_INLINE { sum[i.value * N + j.value] += x * row[j.value]; });
     });
+  }
+  if (finish.plain()) {
+    repeat<R * N>([&](auto x) RL_INLINE {
+      constexpr int i = x.value / N, j = x.value % N;
+      T* to = c + i * c_row + j * kLanes<T>;
+      j + 1 < N || last == kLanes<T> ? store(to, sum[x.value]) : store(to, sum[x.value], last);
+    });
+    return;
   }
   Vec<T> done[R * N];
   repeat<R * N>([&](auto x) RL_INLINE { done[x.value] = sum[x.value]; });
@@ -349,35 +375,44 @@ struct Square {  // 32 bytes a side
   typedef T Line __attribute__((vector_size(32)));
   static void transpose(const T* src, int64_t src_row, T* dst, int64_t dst_row) {
     Line r[side], s[side];
+#pragma GCC unroll 8
     for (int i = 0; i < side; ++i) std::memcpy(&r[i], src + i * src_row, 32);
     if constexpr (sizeof(T) == 4) {
       typedef int32_t Index __attribute__((vector_size(32)));
+#pragma GCC unroll 8
       for (int i = 0; i < 8; i += 2) {
         s[i] = __builtin_shuffle(r[i], r[i + 1], Index{0, 8, 1, 9, 4, 12, 5, 13});
         s[i + 1] = __builtin_shuffle(r[i], r[i + 1], Index{2, 10, 3, 11, 6, 14, 7, 15});
       }
+#pragma GCC unroll 8
       for (int i = 0; i < 8; i += 4) {
+#pragma GCC unroll 8
         for (int x = 0; x < 2; ++x) {
           r[i + 2 * x] = __builtin_shuffle(s[i + x], s[i + 2 + x], Index{0, 1, 8, 9, 4, 5, 12, 13});
           r[i + 2 * x + 1] = __builtin_shuffle(s[i + x], s[i + 2 + x], Index{2, 3, 10, 11, 6, 7, 14, 15});
         }
       }
+#pragma GCC unroll 8
       for (int i = 0; i < 4; ++i) {
         s[i] = __builtin_shuffle(r[i], r[i + 4], Index{0, 1, 2, 3, 8, 9, 10, 11});
         s[i + 4] = __builtin_shuffle(r[i], r[i + 4], Index{4, 5, 6, 7, 12, 13, 14, 15});
       }
     } else {
       typedef int64_t Index __attribute__((vector_size(32)));
+#pragma GCC unroll 8
       for (int i = 0; i < 4; i += 2) {
         s[i] = __builtin_shuffle(r[i], r[i + 1], Index{0, 4, 2, 6});
         s[i + 1] = __builtin_shuffle(r[i], r[i + 1], Index{1, 5, 3, 7});
       }
+#pragma GCC unroll 8
       for (int i = 0; i < 2; ++i) {
         r[i] = __builtin_shuffle(s[i], s[i + 2], Index{0, 1, 4, 5});
         r[i + 2] = __builtin_shuffle(s[i], s[i + 2], Index{2, 3, 6, 7});
       }
+#pragma GCC unroll 8
       for (int i = 0; i < 4; ++i) s[i] = r[i];
     }
+#pragma GCC unroll 8
     for (int i = 0; i < side; ++i) std::memcpy(dst + i * dst_row, &s[i], 32);
   }
 };
@@ -401,7 +436,7 @@ template <class E>
 void pack(const typename E::Stored* src, int64_t row, int64_t col, int64_t rows, int64_t cols, int plane,
           typename E::Compute* dst, int64_t dst_row) {
   using T = typename E::Compute;
-  if constexpr (sizeof(typename E::Stored) == sizeof(T) && E::planes == 1) {
+  if constexpr (kOwn<E>) {
     const T* from = reinterpret_cast<const T*>(src);
     if (col == 1) {
       for (int64_t i = 0; i < rows; ++i) {
@@ -423,6 +458,17 @@ void pack_b(const typename E::Stored* src, int64_t row, int64_t col, int64_t dep
   for (int64_t j = 0; j < n; j += kPanel<T>, dst += kDepth<T> * kPanel<T>) {
     const int64_t width = least(n - j, kPanel<T>);
     if (width < kPanel<T>) std::memset(dst, 0, static_cast<size_t>(depth * kPanel<T>) * sizeof(T));
+    if constexpr (kOwn<E>) {
+      if (col == 1 && width == kPanel<T>) {
+        const T* from = reinterpret_cast<const T*>(src) + j;
+        for (int64_t p = 0; p < depth; ++p) {
+          repeat<kVecs>([&](auto x) RL_INLINE {
+            store(dst + p * kPanel<T> + x.value * kLanes<T>, load(from + p * row + x.value * kLanes<T>));
+          });
+        }
+        continue;
+      }
+    }
     pack<E>(src + j * col, row, col, depth, width, plane, dst, kPanel<T>);
   }
 }
@@ -432,7 +478,7 @@ void pack_b(const typename E::Stored* src, int64_t row, int64_t col, int64_t dep
 // c += alpha * a @ b on packed blocks, tile by tile: a panel of B stays in the first-level cache while A passes by.
 template <class T>
 void multiply_block(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c, int64_t c_row, const Finish<T>& finish) {
-  const int64_t tiles = parts(m, kRows);
+  const int64_t tiles = parts(m, kRows<T>);
   for (int64_t j = 0; j < n; j += kPanel<T>, b += kDepth<T> * kPanel<T>) {
     const int64_t width = least(n - j, kPanel<T>), vecs = parts(width, kLanes<T>), last = width - (vecs - 1) * kLanes<T>;
     for (int64_t t = 0, i = 0; t < tiles; ++t) {
@@ -442,11 +488,11 @@ void multiply_block(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* 
       const Finish<T> f = finish.at(i, j);
       T* to = c + i * c_row + j;
       if (vecs == kVecs) {
-        run_tile<T, kVecs, kRows>(rows, k, block, panel, to, c_row, last, f);
+        run_tile<T, kVecs, kRows<T>>(rows, k, block, panel, to, c_row, last, f);
       } else if (kVecs == 3 && vecs == 2) {
-        run_tile<T, 2, kRows>(rows, k, block, panel, to, c_row, last, f);
+        run_tile<T, 2, kRows<T>>(rows, k, block, panel, to, c_row, last, f);
       } else {
-        run_tile<T, 1, kRows>(rows, k, block, panel, to, c_row, last, f);
+        run_tile<T, 1, kRows<T>>(rows, k, block, panel, to, c_row, last, f);
       }
       i += rows;
     }
@@ -462,6 +508,16 @@ struct Operands {
 };
 
 template <class T>
+inline Finish<T> finish_of(const GemmArgs& g) {
+  Finish<T> finish;
+  finish.alpha = scalar<T>(g.alpha);
+  finish.beta = is_zero(g.beta) ? T(0) : scalar<T>(g.beta);
+  finish.bias = {static_cast<const T*>(g.bias), g.bias_row, g.bias_col};
+  finish.relu = g.relu;
+  return finish;
+}
+
+template <class T>
 constexpr int64_t block_bytes(int64_t m, int64_t n, int planes, bool staged) {
   const int64_t cols = parts(n, kPanel<T>) * kPanel<T>;
   return planes * static_cast<int64_t>(sizeof(T)) * (m * kStride<T> + cols * kDepth<T> + (staged ? m * cols : 0));
@@ -472,9 +528,8 @@ template <class T>
 void blocked(const GemmArgs& g, const Operands<T>& o, int64_t m, int64_t n) {
   T* pa = static_cast<T*>(gemm_scratch(block_bytes<T>(m, n, 1, false)));
   T* pb = pa + m * kStride<T>;
-  Finish<T> finish;
-  finish.alpha = scalar<T>(g.alpha);
-  finish.beta = is_zero(g.beta) ? T(0) : scalar<T>(g.beta);
+  Finish<T> finish = finish_of<T>(g);
+  finish.bias.data = nullptr, finish.relu = false;
   for (int64_t p = 0; p < g.k; p += kDepth<T>) {
     const int64_t depth = least(g.k - p, kDepth<T>);
     pack<ScalarType<T, T>>(o.a.at(0, p), o.a.row, o.a.col, m, depth, 0, pa, kStride<T>);
@@ -547,21 +602,129 @@ constexpr int64_t kDirectB = 16384 / static_cast<int64_t>(sizeof(T));  // elemen
 
 // C = A @ B without copies of A. B must be contiguous along its rows.
 template <class T>
-void direct(const GemmArgs& g, const Operands<T>& o, int64_t m, int64_t n) {
-  constexpr int rows = kRows < 6 ? kRows : 6;
-  Finish<T> finish;
-  finish.alpha = scalar<T>(g.alpha);
-  finish.beta = is_zero(g.beta) ? T(0) : scalar<T>(g.beta);
-  finish.bias = o.bias;
-  finish.relu = g.relu;
+void direct(int64_t m, int64_t n, int64_t k, const Operands<T>& o, const Finish<T>& finish) {
+  constexpr int rows = kRows<T> < 6 ? kRows<T> : 6;
   const RowsB<T> b{o.b.data, o.b.row};
   const int64_t tiles = parts(m, rows);
   for (int64_t t = 0, i = 0; t < tiles; ++t) {
     const int height = static_cast<int>((m - i + tiles - t - 1) / (tiles - t));
     const StridedA<T> a{o.a.at(i, 0), o.a.row, o.a.col};
-    direct_rows<T, kVecs, rows>(height, n, g.k, a, b, o.c.data + i * o.c.row, o.c.row, finish.at(i, 0));
+    direct_rows<T, kVecs, rows>(height, n, k, a, b, o.c.data + i * o.c.row, o.c.row, finish.at(i, 0));
     i += height;
   }
+}
+
+// ---- few rows
+
+template <class T>
+inline T sum_lanes(Vec<T> v) {
+  typedef T Half __attribute__((vector_size(kVecBytes / 2)));
+  Half low, high;
+  std::memcpy(&low, &v, sizeof(low));
+  std::memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof(low), sizeof(high));
+  low += high;
+  T part[kLanes<T> / 2];
+  std::memcpy(part, &low, sizeof(low));
+  for (int width = kLanes<T> / 4; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) part[i] += part[i + width];
+  }
+  return part[0];
+}
+
+// R rows of A times C columns of B, all contiguous along k.
+template <class T, int R, int C>
+inline void dots(int64_t k, const T* a, int64_t a_row, const T* b, int64_t b_col, View<T> c, const Finish<T>& finish) {
+  Vec<T> sum[R * C];
+  repeat<R * C>([&](auto x) RL_INLINE { sum[x.value] = Vec<T>{}; });
+  const auto step = [&](int64_t p, auto get) RL_INLINE {
+    Vec<T> col[C];
+    repeat<C>([&](auto j) RL_INLINE { col[j.value] = get(b + j.value * b_col + p); });
+    repeat<R>([&](auto i) RL_INLINE {
+      const Vec<T> row = get(a + i.value * a_row + p);
+      repeat<C>([&](auto j) RL_INLINE { sum[i.value * C + j.value] += row * col[j.value]; });
+    });
+  };
+  int64_t p = 0;
+  for (; p + kLanes<T> <= k; p += kLanes<T>) step(p, [](const T* x) RL_INLINE { return load(x); });
+  if (p < k) step(p, [&](const T* x) RL_INLINE { return load(x, k - p); });
+  repeat<R * C>([&](auto x) RL_INLINE {
+    constexpr int i = x.value / C, j = x.value % C;
+    finish.write(*c.at(i, j), sum_lanes<T>(sum[x.value]), i, j);
+  });
+}
+
+template <class T, int R>
+[[gnu::noinline]] void dots_row_group(int64_t k, int64_t n, const T* a, int64_t a_row, const T* b, int64_t b_col, View<T> c,
+                                      const Finish<T>& finish) {
+  int64_t j = 0;
+  for (; j + 4 <= n; j += 4) {
+    dots<T, R, 4>(k, a, a_row, b + j * b_col, b_col, {c.at(0, j), c.row, c.col}, finish.at(0, j));
+  }
+  for (; j < n; ++j) dots<T, R, 1>(k, a, a_row, b + j * b_col, b_col, {c.at(0, j), c.row, c.col}, finish.at(0, j));
+}
+
+// C = A @ B where both are contiguous along k and A has few rows: nothing is copied.
+template <class T>
+void rows_dot_columns(int64_t k, int64_t m, int64_t n, const Operands<T>& o, const Finish<T>& finish) {
+  for (int64_t i = 0; i < m; i += 4) {
+    const T* a = o.a.at(i, 0);
+    const View<T> c = {o.c.at(i, 0), o.c.row, o.c.col};
+    const Finish<T> f = finish.at(i, 0);
+    switch (least(m - i, 4)) {
+      case 1: dots_row_group<T, 1>(k, n, a, o.a.row, o.b.data, o.b.col, c, f); break;
+      case 2: dots_row_group<T, 2>(k, n, a, o.a.row, o.b.data, o.b.col, c, f); break;
+      case 3: dots_row_group<T, 3>(k, n, a, o.a.row, o.b.data, o.b.col, c, f); break;
+      default: dots_row_group<T, 4>(k, n, a, o.a.row, o.b.data, o.b.col, c, f);
+    }
+  }
+}
+
+// A row times B that is contiguous along its rows: adds up the rows of B, eight at a time.
+template <class T>
+[[gnu::noinline]] void row_times_rows(int64_t k, int64_t n, const Operands<T>& o, const Finish<T>& finish) {
+  constexpr int64_t width = 4096 / static_cast<int64_t>(sizeof(T));
+  alignas(64) T sums[width];
+  for (int64_t begin = 0; begin < n; begin += width) {
+    const int64_t count = least(n - begin, width);
+    std::memset(sums, 0, sizeof(sums));
+    int64_t p = 0;
+    const auto add = [&](auto rows) RL_INLINE {
+      Vec<T> x[rows.value];
+      repeat<rows.value>([&](auto i) RL_INLINE { x[i.value] = splat(*o.a.at(0, p + i.value)); });
+      const T* b = o.b.at(p, begin);
+      int64_t j = 0;
+      for (; j + kLanes<T> <= count; j += kLanes<T>) {
+        Vec<T> v = load(sums + j);
+        repeat<rows.value>([&](auto i) RL_INLINE { v += x[i.value] * load(b + i.value * o.b.row + j); });
+        store(sums + j, v);
+      }
+      if (j < count) {
+        Vec<T> v = load(sums + j);
+        repeat<rows.value>([&](auto i) RL_INLINE { v += x[i.value] * load(b + i.value * o.b.row + j, count - j); });
+        store(sums + j, v);
+      }
+    };
+    for (; p + 8 <= k; p += 8) add(Constant<8>{});
+    for (; p < k; ++p) add(Constant<1>{});
+    for (int64_t j = 0; j < count; ++j) finish.write(*o.c.at(0, begin + j), sums[j], 0, begin + j);
+  }
+}
+
+// The product of two long vectors: chunks of fixed length, so that the order of additions is too.
+template <class T>
+void long_dot(int64_t k, const Operands<T>& o, const Finish<T>& finish) {
+  constexpr int64_t most_chunks = 1024;
+  const int64_t chunk = most(1 << 15, parts(k, most_chunks)), chunks = parts(k, chunk);
+  T sums[most_chunks];
+  parallel_for(0, chunks, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t x = begin; x < end; ++x) {
+      const int64_t p = x * chunk;
+      dots<T, 1, 1>(least(k - p, chunk), o.a.data + p, 0, o.b.data + p, 0, {sums + x, 0, 0}, Finish<T>{});
+    }
+  });
+  T sum = 0;
+  for (int64_t x = 0; x < chunks; ++x) sum += sums[x];
+  finish.write(*o.c.data, sum, 0, 0);
 }
 
 // ---- entry
@@ -577,6 +740,9 @@ template <class T>
 inline bool is_small(const GemmArgs& g) {
   return work(g.m, g.n, g.k) <= 64 * 64 * 64 && g.k * g.n <= kDirectB<T>;
 }
+
+// Small products that make a task of a batch.
+inline int64_t batch_grain(const GemmArgs& g) { return static_cast<int64_t>(kTaskWork / (work(g.m, g.n, g.k) + 512)) + 1; }
 
 template <class S>
 inline Operands<S> operands(const GemmArgs& g, int64_t batch) {
@@ -594,46 +760,77 @@ inline Operands<S> operands(const GemmArgs& g, int64_t batch) {
   return o;
 }
 
+// The same for any B, which is copied if need be.
 template <class T>
-void small(const GemmArgs& g, Operands<T> o) {
-  if (o.b.col == 1 || g.n == 1) return direct<T>(g, o, g.m, g.n);
+[[gnu::noinline]] void direct_copied(const GemmArgs& g, Operands<T> o, const Finish<T>& finish) {
   const int64_t n = parts(g.n, kLanes<T>) * kLanes<T>;
-  alignas(64) T copy[2 * kDirectB<T>];
+  alignas(64) T copy[kDirectB<T> + kDirectB<T>];
   pack<ScalarType<T, T>>(o.b.data, o.b.row, o.b.col, g.k, g.n, 0, copy, n);
   o.b = {copy, n, 1};
-  direct<T>(g, o, g.m, g.n);
+  direct<T>(g.m, g.n, g.k, o, finish);
 }
 
+// Columns [begin, end) of the operands.
+template <class S>
+inline Operands<S> columns(Operands<S> o, int64_t begin) {
+  o.b.data = o.b.at(0, begin);
+  o.c.data = o.c.at(0, begin);
+  return o;
+}
+
+// Products of few rows, which are bound by memory. C may have any strides. False: not for this one.
+template <class T>
+bool run_few_rows(const GemmArgs& g, int64_t batch, const Finish<T>& finish) {
+  const bool along_k = g.b_row == 1 && (g.a_col == 1 || g.k == 1) && g.m <= 8 && (g.m == 1 || g.k >= 2 * kLanes<T>);
+  const bool along_n = g.m == 1 && g.b_col == 1;
+  if (batch > 1 ? !along_k || !is_small<T>(g) : !along_k && !along_n) return false;
+  if (batch > 1) {
+    parallel_for(0, batch, batch_grain(g), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) rows_dot_columns<T>(g.k, g.m, g.n, operands<T>(g, i), finish);
+    });
+    return true;
+  }
+  const Operands<T> o = operands<T>(g, 0);
+  if (g.m == 1 && g.n == 1 && along_k && g.k > 1 << 16) {
+    long_dot<T>(g.k, o, finish);
+    return true;
+  }
+  // A thread gets 64 kB of B at least, in multiples of the kernels' width.
+  const int64_t unit = along_n ? 16 * kLanes<T> : 4;
+  const int64_t grain = parts((1 << 16) / static_cast<int64_t>(sizeof(T)), unit * most(g.k, 1));
+  parallel_for(0, parts(g.n, unit), grain, [&](int64_t begin, int64_t end) {
+    const int64_t n = least(g.n, end * unit) - begin * unit;
+    const Operands<T> part = columns(o, begin * unit);
+    const Finish<T> f = finish.at(0, begin * unit);
+    along_n ? row_times_rows<T>(g.k, n, part, f) : rows_dot_columns<T>(g.k, g.m, n, part, f);
+  });
+  return true;
+}
+
+// The products that are not worth copies; false: not this one.
+template <class T>
+bool run_in_place(const GemmArgs& g, int64_t batch) {
+  const Finish<T> finish = finish_of<T>(g);
+  if constexpr (kFloating<T>) {
+    if (run_few_rows<T>(g, batch, finish)) return true;
+  }
+  if (!is_small<T>(g) || (g.c_col != 1 && g.n != 1)) return false;
+  const bool copies = g.b_col != 1 && g.n != 1;
+  parallel_for(0, batch, batch_grain(g), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Operands<T> o = operands<T>(g, i);
+      copies ? direct_copied<T>(g, o, finish) : direct<T>(g.m, g.n, g.k, o, finish);
+    }
+  });
+  return true;
+}
+
+// Blocks of C that fit the second-level cache, and enough of them to go round.
 template <class E>
-void run(const GemmArgs& args) {
+void run_blocked(const GemmArgs& g, int64_t batch) {
   using S = typename E::Stored;
   using T = typename E::Compute;
-  constexpr bool own = sizeof(S) == sizeof(T) && E::planes == 1;
-  GemmArgs g = args;
-  int64_t batch = 1;
-  for (int d = 0; d < g.batch_ndim; ++d) batch *= g.batch_sizes[d];
-  if (batch == 0 || g.m == 0 || g.n == 0) return;
-  // C is to be contiguous along its rows, a single column to be a row: (A @ B)^T = B^T @ A^T.
-  if (g.n == 1 ? g.m != 1 : g.c_col != 1 && g.c_row == 1) {
-    const GemmArgs s = g;
-    g.m = s.n, g.n = s.m;
-    g.a = s.b, g.a_row = s.b_col, g.a_col = s.b_row, g.a_batch = s.b_batch;
-    g.b = s.a, g.b_row = s.a_col, g.b_col = s.a_row, g.b_batch = s.a_batch;
-    g.c_row = s.c_col, g.c_col = s.c_row;
-    g.bias_row = s.bias_col, g.bias_col = s.bias_row;
-  }
-  const bool in_place = own && (g.c_col == 1 || g.n == 1);
-  if constexpr (own) {
-    if (in_place && is_small<T>(g)) {
-      if (batch == 1) return small<T>(g, operands<T>(g, 0));
-      const int64_t grain = static_cast<int64_t>(kTaskWork / (work(g.m, g.n, g.k) + 512)) + 1;
-      parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) small<T>(g, operands<T>(g, i));
-      });
-      return;
-    }
-  }
-  // Blocks of C that fit the second-level cache, and enough of them to go round.
+  const bool in_place = kOwn<E> && (g.c_col == 1 || g.n == 1) && g.k > 0;
   const int64_t most_rows = 256, most_cols = 2048 / static_cast<int64_t>(sizeof(T));
   int64_t row_blocks = parts(g.m, most_rows), col_blocks = parts(g.n, most_cols);
   while (batch * row_blocks * col_blocks < 4 && work(g.m / row_blocks, g.n / col_blocks, g.k) > kTaskWork) {
@@ -651,8 +848,8 @@ void run(const GemmArgs& args) {
       o.c.data = o.c.at(i, j);
       if (o.bias.data != nullptr) o.bias.data = o.bias.at(i, j);
       const int64_t m = least(g.m - i, block_m), n = least(g.n - j, block_n);
-      if constexpr (own) {
-        if (in_place && g.k > 0) {
+      if constexpr (kOwn<E>) {
+        if (in_place) {
           blocked<T>(g, o, m, n);
           continue;
         }
@@ -660,6 +857,36 @@ void run(const GemmArgs& args) {
       staged<E>(g, o, m, n);
     }
   });
+}
+
+template <class E>
+void run(const GemmArgs& g) {
+  using T = typename E::Compute;
+  if constexpr (kOwn<E>) {  // the shortest way for the commonest small product
+    if (g.batch_ndim == 0 && g.b_col == 1 && g.c_col == 1 && g.m > 1 && g.n > 1 && is_small<T>(g)) {
+      return direct<T>(g.m, g.n, g.k, operands<T>(g, 0), finish_of<T>(g));
+    }
+  }
+  int64_t batch = 1;
+  for (int d = 0; d < g.batch_ndim; ++d) batch *= g.batch_sizes[d];
+  if (batch == 0 || g.m == 0 || g.n == 0) return;
+  // C is to be contiguous along its rows, a single column to be a row: (A @ B)^T = B^T @ A^T.
+  if (g.n == 1 ? g.m != 1 : g.c_col != 1 && g.c_row == 1) {
+    GemmArgs s = g;
+    s.m = g.n, s.n = g.m;
+    s.a = g.b, s.a_row = g.b_col, s.a_col = g.b_row, s.a_batch = g.b_batch;
+    s.b = g.a, s.b_row = g.a_col, s.b_col = g.a_row, s.b_batch = g.a_batch;
+    s.c_row = g.c_col, s.c_col = g.c_row;
+    s.bias_row = g.bias_col, s.bias_col = g.bias_row;
+    if constexpr (kOwn<E>) {
+      if (run_in_place<T>(s, batch)) return;
+    }
+    return run_blocked<E>(s, batch);
+  }
+  if constexpr (kOwn<E>) {
+    if (run_in_place<T>(g, batch)) return;
+  }
+  run_blocked<E>(g, batch);
 }
 
 }  // namespace
