@@ -68,7 +68,9 @@ struct Op {
   bool differentiable;    // false: never recorded by autograd
   bool returns_view;      // an output shares memory with params[0]
   bool inplace_only;      // the schema itself writes its first argument (copy_, fill_)
-  bool accepts_numbers;   // Tensor params may be Python numbers without becoming tensors
+  bool accepts_numbers;   // Tensor params after the first may be Python numbers, which reach the kernel as numbers
+  bool mixed_devices;     // arguments may live on different devices; it runs where the first one is
+  bool takes_out;         // accepts out=
   Kernel impl;            // the family's prologue, or null
   Kernel kernels[kMaxDeviceTypes];         // native kernels by device type
   PyObject* py_kernels[kMaxDeviceTypes];   // Python kernels on tensors by device type

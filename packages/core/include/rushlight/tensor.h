@@ -31,7 +31,7 @@ struct Storage {
 };
 
 constexpr int kInlineDims = 5;
-constexpr int kMaxDims = 64;
+constexpr int kMaxRank = 64;
 
 enum TensorFlags : uint32_t {
   // Bits that dispatch layers react to, or-ed over the arguments of a call.

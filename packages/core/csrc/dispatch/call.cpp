@@ -1,0 +1,308 @@
+// Calls: from arguments through the layers to a kernel, and what out= and in-place forms add to it.
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "dispatch.h"
+
+namespace rl {
+
+thread_local uint32_t t_word = 0;
+uint32_t g_layer_bits = 0;
+
+namespace {
+
+std::vector<Layer>& layers() {
+  static auto* all = new std::vector<Layer>();
+  return *all;
+}
+
+std::unordered_map<std::string, Native>& natives() {
+  static auto* table = new std::unordered_map<std::string, Native>();
+  return *table;
+}
+
+}  // namespace
+
+void register_layer(const Layer& layer) {
+  auto& all = layers();
+  for (auto& other : all)
+    if (!std::strcmp(other.name, layer.name)) fail(PyExc_ValueError, "register_layer: a layer named '%s' is registered already", layer.name);
+  all.insert(std::upper_bound(all.begin(), all.end(), layer, [](const Layer& a, const Layer& b) { return a.order < b.order; }), layer);
+  g_layer_bits |= layer.on;
+}
+
+void register_natives(const Native* list, int n) {
+  for (int i = 0; i < n; ++i) natives().emplace(list[i].op, list[i]);
+}
+const Native* find_native(const std::string& op) {
+  auto it = natives().find(op);
+  return it == natives().end() ? nullptr : &it->second;
+}
+
+// ---- dispatch
+
+PyObject* dispatch(Call& c) {
+  uint32_t word = c.flags | t_word;
+  if (word & g_layer_bits) {
+    auto& all = layers();
+    for (size_t i = c.layer; i < all.size(); ++i) {
+      const Layer& layer = all[i];
+      if (!(word & layer.on) || (word & layer.off)) continue;
+      if (c.op->family == Family::Composite && !layer.sees_composites) continue;
+      c.layer = static_cast<uint8_t>(i + 1);
+      return layer.call(c, layer.self);
+    }
+  }
+  return run(c);
+}
+
+// The next devices' errors name what could be done about it.
+[[noreturn]] static void no_kernel(const Call& c) {
+  fail(PyExc_NotImplementedError,
+       "%s: no kernel for device type '%s', got a call on %s. A plugin gives one through rushlight_register_kernels('%s').", c.op->name,
+       device_type_name(c.device.type), device_text(c.device).c_str(), device_type_name(c.device.type));
+}
+
+static PyObject* run_python(Call& c, PyObject* fn) {
+  Ref<> args, kwargs;
+  int npositional = static_cast<const OpRecord*>(c.op)->npositional;
+  args = Ref<>::check(PyTuple_New(npositional));
+  for (int i = 0; i < c.op->nparams; ++i) {
+    Ref<> value = Ref<>::check(arg_to_object(c.args[i]));
+    if (i < npositional) {
+      PyTuple_SET_ITEM(args.get(), i, value.release());
+    } else {
+      if (!kwargs) kwargs = Ref<>::check(PyDict_New());
+      if (PyDict_SetItem(kwargs.get(), static_cast<const OpRecord*>(c.op)->names[i], value.get()) < 0) return nullptr;
+    }
+  }
+  return PyObject_Call(fn, args.get(), kwargs.get());
+}
+
+static PyObject* run_kernel(Call& c) {
+  const Op* op = c.op;
+  uint8_t type = c.device.type;
+  if (Kernel k = op->kernels[type]) return k(c);
+  if (PyObject* fn = op->py_kernels[type]) return run_python(c, fn);
+  if (op->impl) return op->impl(c);
+  if (op->array_kernel && type != kMeta) return run_array_kernel(c, op);
+  if (op->composite) return run_python(c, op->composite);
+  no_kernel(c);
+}
+
+void check_writable(const Op* op, const Tensor* t) {
+  if (t->storage->read_only) fail(PyExc_RuntimeError, "%s: the tensor's memory is read-only (it came from a read-only array). clone() it first.", op->name);
+  if (has_internal_overlap(t))
+    fail(PyExc_RuntimeError,
+         "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+         "Please clone() the tensor before performing the operation. (%s: got strides %s for sizes %s)",
+         op->name, shape_text(t->ndim, t->strides).c_str(), shape_text(t).c_str());
+}
+
+void resize_out(const Op* op, Tensor* out, int ndim, const int64_t* sizes) {
+  if (out->ndim == ndim && std::equal(sizes, sizes + ndim, out->sizes)) return;
+  if (out->numel) {
+    std::string text = "An output with one or more elements was resized since it had shape " + shape_text(out) +
+                       ", which does not match the required output shape " + shape_text(ndim, sizes) +
+                       ". This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements.";
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError();
+  }
+  Ref<Tensor> fresh = empty(ndim, sizes, out->dtype, out->device);
+  int64_t need = fresh->nbytes() + out->offset * itemsize(out->dtype);
+  if (out->storage->nbytes >= need) {
+    set_geometry(out, ndim, fresh->sizes, fresh->strides, out->offset);
+    return;
+  }
+  std::swap(out->storage, fresh->storage);
+  set_geometry(out, ndim, fresh->sizes, fresh->strides, 0);
+}
+
+void write_result(const Op* op, Tensor* target, Tensor* value, bool is_out) {
+  if (!can_cast(value->dtype, target->dtype))
+    fail(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s", legacy_name(value->dtype), legacy_name(target->dtype));
+  if (is_out) {
+    if (target->device != value->device)
+      fail(PyExc_RuntimeError, "%s: Expected out tensor to have device %s, but got %s instead", op->name, device_text(value->device).c_str(), device_text(target->device).c_str());
+    resize_out(op, target, value->ndim, value->sizes);
+  } else if (target->ndim != value->ndim || !std::equal(value->sizes, value->sizes + value->ndim, target->sizes)) {
+    fail(PyExc_RuntimeError, "output with shape %s doesn't match the broadcast shape %s", shape_text(target).c_str(), shape_text(value).c_str());
+  }
+  check_writable(op, target);
+  copy_into(target, value);
+}
+
+PyObject* run(Call& c) {
+  const Op* op = c.op;
+  if (op->inplace_only) {
+    Tensor* self = c.args[0].tensor;
+    check_writable(op, self);
+    PyObject* r = run_kernel(c);
+    if (r) ++self->storage->version;
+    return r;
+  }
+  if (!c.inplace && !c.out) return run_kernel(c);
+  // Pointwise prologues write into their target themselves.
+  if (op->family == Family::Pointwise && op->impl && !op->kernels[c.device.type] && !op->py_kernels[c.device.type]) {
+    PyObject* r = op->impl(c);
+    if (r) ++as_tensor(r)->storage->version;
+    return r;
+  }
+  PyObject* out = c.out;
+  bool inplace = c.inplace;
+  c.out = nullptr;
+  c.inplace = false;
+  Ref<> result = Ref<>::check(run_kernel(c));
+  c.out = out;
+  c.inplace = inplace;
+  if (inplace) {
+    if (!is_tensor(result.get())) fail(PyExc_RuntimeError, "%s_: the operator does not return one tensor and has no in-place form", op->name);
+    Tensor* self = c.args[0].tensor;
+    write_result(op, self, as_tensor(result.get()), false);
+    ++self->storage->version;
+    return Py_NewRef(object(self));
+  }
+  if (is_tensor(out)) {
+    if (!is_tensor(result.get())) fail(PyExc_TypeError, "%s: the operator returns several tensors, out= must be a tuple of as many", op->name);
+    write_result(op, as_tensor(out), as_tensor(result.get()), true);
+    ++as_tensor(out)->storage->version;
+    return Py_NewRef(out);
+  }
+  Ref<> outs = Ref<>::check(PySequence_Tuple(out)), values = Ref<>::check(PySequence_Tuple(result.get()));
+  Py_ssize_t n = PyTuple_GET_SIZE(values.get());
+  if (PyTuple_GET_SIZE(outs.get()) != n)
+    fail(PyExc_TypeError, "%s: out= must hold %zd tensors, got %zd", op->name, n, PyTuple_GET_SIZE(outs.get()));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* o = PyTuple_GET_ITEM(outs.get(), i);
+    if (!is_tensor(o)) fail(PyExc_TypeError, "%s: out= must hold tensors, got %s at index %zd", op->name, Py_TYPE(o)->tp_name, i);
+    write_result(op, as_tensor(o), as_tensor(PyTuple_GET_ITEM(values.get(), i)), true);
+    ++as_tensor(o)->storage->version;
+  }
+  if (Py_TYPE(result.get()) != &PyTuple_Type && PyTuple_Check(result.get()))  // a named tuple of the same kind
+    return PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(Py_TYPE(result.get())), outs.get(), nullptr);
+  return outs.release();
+}
+
+// ---- completing a call
+
+void complete(Call& c) {
+  uint32_t flags = 0;
+  const Tensor* first = nullptr;
+  bool explicit_device = false;
+  auto see = [&](const Tensor* t) {
+    flags |= t->flags;
+    if (!first) {
+      first = t;
+    } else if (first->device != t->device && !c.op->mixed_devices) {
+      bool t_scalar = t->is_cpu() && !t->ndim, first_scalar = first->is_cpu() && !first->ndim;
+      if (first_scalar && !t_scalar) {
+        first = t;
+      } else if (!t_scalar) {
+        fail(PyExc_RuntimeError, "Expected all tensors to be on the same device, but found at least two devices, %s and %s! (%s) Move one with .to(device).",
+             device_text(first->device).c_str(), device_text(t->device).c_str(), c.op->name);
+      }
+    }
+  };
+  for (int i = 0; i < c.op->nparams; ++i) {
+    const Arg& a = c.args[i];
+    if (a.kind == Kind::Tensor) {
+      see(a.tensor);
+    } else if (a.kind == Kind::Tensors) {
+      for (int k = 0; k < a.count; ++k)
+        if (a.tensors[k]) see(a.tensors[k]);
+    } else if (a.kind == Kind::Device && !c.op->mixed_devices) {
+      c.device = resolve(a.device);
+      explicit_device = true;
+    } else if (a.kind == Kind::Object && c.op->params[i].type == ParamType::Tensor) {
+      flags |= kOverride;  // another library's object that overrides __torch_function__
+    }
+  }
+  if (c.out) {
+    if (is_tensor(c.out)) {
+      flags |= as_tensor(c.out)->flags;
+      if (!first && !explicit_device) {
+        c.device = as_tensor(c.out)->device;
+        explicit_device = true;
+      }
+    } else {
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(c.out); ++i) flags |= as_tensor(PyTuple_GET_ITEM(c.out, i))->flags;
+    }
+  }
+  c.flags = flags & kLayerBits;
+  if (!explicit_device) c.device = first ? first->device : resolve(g_default_device);
+}
+
+Ref<> call(const Op* op, const Arg* args, int nargs, bool inplace) {
+  Frame f;
+  for (int i = 0; i < op->nparams; ++i) new (f.args() + i) Arg(i < nargs ? args[i] : op->params[i].default_value);
+  f.call = Call{op, f.args(), 0, {}, inplace, 0, nullptr, nullptr};
+  complete(f.call);
+  return Ref<>::check(dispatch(f.call));
+}
+
+PyObject* arg_to_object(const Arg& a) {
+  switch (a.kind) {
+    case Kind::None: return Py_NewRef(Py_None);
+    case Kind::Tensor: return Py_NewRef(object(a.tensor));
+    case Kind::Tensors: {
+      PyObject* list = PyList_New(a.count);
+      for (int i = 0; list && i < a.count; ++i) PyList_SET_ITEM(list, i, a.tensors[i] ? Py_NewRef(object(a.tensors[i])) : Py_NewRef(Py_None));
+      return list;
+    }
+    case Kind::Int: return PyLong_FromLongLong(a.i);
+    case Kind::Bool: return PyBool_FromLong(a.i);
+    case Kind::Float: return PyFloat_FromDouble(a.d);
+    case Kind::Complex: return PyComplex_FromDoubles(a.d, a.imag);
+    case Kind::Ints:
+    case Kind::Floats: {
+      PyObject* tuple = PyTuple_New(a.count);
+      for (int i = 0; tuple && i < a.count; ++i)
+        PyTuple_SET_ITEM(tuple, i, a.kind == Kind::Ints ? PyLong_FromLongLong(a.ints[i]) : PyFloat_FromDouble(a.floats[i]));
+      return tuple;
+    }
+    case Kind::DType: return Py_NewRef(dtype_object(a.dtype));
+    case Kind::Device: return device_object(a.device);
+    case Kind::Object: return Py_NewRef(a.object);
+  }
+  return nullptr;
+}
+
+// ---- array kernels
+
+// Calls fn(xp, *args) with backend arrays for tensors and wraps what it returns.
+PyObject* run_array_kernel(Call& c, const Op* op) {
+  PyObject* backend = backend_of(c.device.type);
+  Ref<> xp = Ref<>::check(PyObject_GetAttrString(backend, "xp"));
+  Ref<> args = Ref<>::check(PyTuple_New(op->nparams + 1));
+  PyTuple_SET_ITEM(args.get(), 0, xp.release());
+  auto array_arg = [&](Tensor* t) -> PyObject* {
+    if (t->device == c.device) return array_of(t);
+    return PyObject_CallFunctionObjArgs(Ref<>::check(PyObject_GetAttrString(backend, "from_host")).get(), Ref<>(array_of(t)).get(), nullptr);
+  };
+  for (int i = 0; i < op->nparams; ++i) {
+    const Arg& a = c.args[i];
+    PyObject* v;
+    if (a.kind == Kind::Tensor) {
+      v = array_arg(a.tensor);
+    } else if (a.kind == Kind::Tensors) {
+      v = PyList_New(a.count);
+      for (int k = 0; v && k < a.count; ++k) PyList_SET_ITEM(v, k, Ref<>::check(array_arg(a.tensors[k])).release());
+    } else if (a.kind == Kind::DType) {
+      v = numpy_descr(a.dtype);
+    } else {
+      v = arg_to_object(a);
+    }
+    if (!v) return nullptr;
+    PyTuple_SET_ITEM(args.get(), i + 1, v);
+  }
+  Ref<> result = Ref<>::check(PyObject_Call(op->array_kernel, args.get(), nullptr));
+  if (op->noutputs == 0) return result.release();
+  if (op->noutputs == 1) return from_backend_array(result.get(), c.device).release_object();
+  Ref<> items = Ref<>::check(PySequence_Tuple(result.get()));
+  Ref<> tensors = Ref<>::check(PyTuple_New(PyTuple_GET_SIZE(items.get())));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+    PyTuple_SET_ITEM(tensors.get(), i, from_backend_array(PyTuple_GET_ITEM(items.get(), i), c.device).release_object());
+  return tensors.release();
+}
+
+}  // namespace rl

@@ -1,0 +1,153 @@
+// Operators: from a schema string to a record, from Python arguments to a Call, through layers to a kernel.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../tensor/tensor.h"
+
+namespace rl {
+
+constexpr int kMaxParams = 24;
+
+// ---- the thread word and layers
+extern thread_local uint32_t t_word;
+inline uint32_t& thread_word() { return t_word; }
+extern uint32_t g_layer_bits;  // bits that make some layer run
+void register_layer(const Layer&);
+
+// ---- operators
+// What core keeps beside the public part of an Op.
+struct OpRecord : Op {
+  std::string name_text, schema_text;
+  std::vector<Param> param_store;
+  std::vector<PyObject*> names;                 // interned, parallel to params
+  std::vector<std::pair<PyObject*, int>> keys;  // names and NumPy's spellings of them → index
+  int npositional = 0;
+  int varargs = -1;  // index of the int list that absorbs loose ints (`view(2, 3)`), or -1
+};
+
+OpRecord* parse_schema(const std::string& schema);     // throws; the record lives as long as the process
+OpRecord* find_op(const std::string& name);            // null: none
+void add_op(OpRecord*);
+
+// The Python callable over one name: its overloads in the order of registration.
+struct Operator {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  std::vector<OpRecord*>* overloads;
+  PyObject* name;
+  PyObject* doc;
+  PyObject* module;
+  PyObject* dict;
+  bool inplace;  // the `op_` form: writes its first argument
+};
+extern PyTypeObject* g_operator_type;
+void init_operator_type(PyObject* module);
+
+// ---- calls
+// The frame of one call: arguments, and what they need to stay alive. Lives on the stack.
+struct Frame {
+  Call call;
+  alignas(Arg) unsigned char storage[kMaxParams * sizeof(Arg)];
+  int64_t ints[48];
+  int nints = 0;
+  Tensor* tensors[16];
+  int ntensors = 0;
+  std::vector<std::unique_ptr<char[]>> heap;  // lists that are longer
+  std::vector<Ref<>> owned;
+  Arg* args() { return reinterpret_cast<Arg*>(storage); }
+  int64_t* reserve_ints(int64_t n);
+  Tensor** reserve_tensors(int64_t n);
+};
+
+PyObject* dispatch(Call&);        // layers, then run
+PyObject* run(Call&);             // below every layer: out=, in-place, kernel; bumps versions
+PyObject* call_operator(Operator*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+
+// Fills in flags and device from the arguments.
+void complete(Call&);
+// From C++: a call by arguments; missing ones take their defaults.
+Ref<> call(const Op*, const Arg* args, int nargs, bool inplace = false);
+inline Ref<Tensor> call_tensor(const Op* op, const Arg* args, int nargs) {
+  Ref<> r = call(op, args, nargs);
+  return Ref<Tensor>(reinterpret_cast<Tensor*>(r.release()));
+}
+
+inline Arg arg(Tensor* t) {
+  Arg a;
+  a.kind = Kind::Tensor;
+  a.tensor = t;
+  return a;
+}
+inline Arg arg(int64_t i) {
+  Arg a;
+  a.kind = Kind::Int;
+  a.i = i;
+  return a;
+}
+inline Arg arg(double d) {
+  Arg a;
+  a.kind = Kind::Float;
+  a.d = d;
+  return a;
+}
+inline Arg arg(bool b) {
+  Arg a;
+  a.kind = Kind::Bool;
+  a.i = b;
+  return a;
+}
+inline Arg arg(const int64_t* v, int n) {
+  Arg a;
+  a.kind = Kind::Ints;
+  a.ints = v;
+  a.count = n;
+  return a;
+}
+
+bool number_from_object(PyObject*, Arg*);  // Python and NumPy numbers; false: something else
+PyObject* arg_to_object(const Arg&);       // new reference
+PyObject* run_array_kernel(Call&, const Op*);
+
+// Writes `value` over `target`: in-place results and out=. Checks that the dtype can be cast.
+void write_result(const Op*, Tensor* target, Tensor* value, bool is_out);
+void check_writable(const Op*, const Tensor* target);
+void resize_out(const Op*, Tensor* out, int ndim, const int64_t* sizes);
+
+// ---- natives: families' prologues and kernels that C++ gives by name
+struct Native {
+  const char* op;
+  Kernel kernel;
+  bool meta;  // also runs on meta tensors (skips its loops there)
+};
+void register_natives(const Native*, int n);
+const Native* find_native(const std::string& op);
+
+// ---- type promotion (promote.cpp)
+// Categories as PyTorch has them: dimensioned tensors, then 0-d tensors, then Python numbers.
+class Promotion {
+ public:
+  void add(const Tensor* t);
+  void add(const Arg& number);
+  DType result() const;
+  bool empty() const { return !dim_ && !zero_ && !number_; }
+
+ private:
+  int dim_ = 0, zero_ = 0, number_ = 0;  // DType + 1; 0: none seen
+};
+DType promote(DType, DType);
+bool can_cast(DType from, DType to);
+DType number_dtype(const Arg& number);  // int64, the default float, its complex, or bool
+
+// How a pointwise family picks dtypes (Op::promote).
+enum class Promote : uint8_t {
+  Same,      // out = compute = the promoted type
+  Float,     // integers and bool compute in the default float dtype
+  Bool,      // the output is bool (comparisons, predicates)
+  Real,      // complex gives its real dtype (abs, angle)
+  Where,     // the first tensor is a bool condition, the rest promote
+  None,      // no promotion: the first tensor's dtype
+};
+
+}  // namespace rl
