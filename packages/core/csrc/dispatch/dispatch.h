@@ -63,6 +63,7 @@ struct Frame {
 
 PyObject* dispatch(Call&);        // layers, then run
 PyObject* run(Call&);             // below every layer: out=, in-place, kernel; bumps versions
+Operator* new_operator(const char* name, bool inplace);
 PyObject* call_operator(Operator*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
 
 // Fills in flags and device from the arguments.
@@ -115,6 +116,10 @@ void write_result(const Op*, Tensor* target, Tensor* value, bool is_out);
 void check_writable(const Op*, const Tensor* target);
 void resize_out(const Op*, Tensor* out, int ndim, const int64_t* sizes);
 
+void push_mode(PyObject* mode);
+void pop_mode();
+void init_override_layers();
+
 // ---- natives: families' prologues and kernels that C++ gives by name
 struct Native {
   const char* op;
@@ -147,6 +152,7 @@ enum class Promote : uint8_t {
   Bool,      // the output is bool (comparisons, predicates)
   Real,      // complex gives its real dtype (abs, angle)
   Where,     // the first tensor is a bool condition, the rest promote
+  Scalars,   // as Same, and the op's number parameters take part (clamp, pow)
   None,      // no promotion: the first tensor's dtype
 };
 

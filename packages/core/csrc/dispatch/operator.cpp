@@ -477,7 +477,7 @@ PyObject* call_operator(Operator* self, PyObject* const* args, Py_ssize_t nargs,
   return result;
 }
 
-PyObject* new_operator(const char* name, bool inplace) {
+Operator* new_operator(const char* name, bool inplace) {
   auto* o = PyObject_GC_New(Operator, g_operator_type);
   if (!o) throw PythonError();
   o->vectorcall = vectorcall;
@@ -488,7 +488,7 @@ PyObject* new_operator(const char* name, bool inplace) {
   o->dict = nullptr;
   o->inplace = inplace;
   PyObject_GC_Track(reinterpret_cast<PyObject*>(o));
-  return reinterpret_cast<PyObject*>(o);
+  return o;
 }
 
 void init_operator_type(PyObject* module) {

@@ -1,0 +1,118 @@
+// The layers for __torch_function__: overriding argument types (order 0) and the stack of Python modes (order 100).
+#include <algorithm>
+
+#include "dispatch.h"
+
+namespace rl {
+
+namespace {
+
+thread_local std::vector<PyObject*> t_modes;  // owned; the last one is asked first
+
+// The call's arguments as Python passes them; trailing defaults are left out.
+void rebuild(const Call& c, Ref<>& args, Ref<>& kwargs) {
+  auto* op = static_cast<const OpRecord*>(c.op);
+  auto is_default = [&](int i) {
+    const Arg &a = c.args[i], &d = op->params[i].default_value;
+    if (!op->params[i].has_default && !op->params[i].optional) return false;
+    if (a.kind != d.kind) return false;
+    switch (a.kind) {
+      case Kind::None: return true;
+      case Kind::Int:
+      case Kind::Bool: return a.i == d.i;
+      case Kind::Float: return a.d == d.d;
+      case Kind::Ints: return a.ints == d.ints;
+      case Kind::Object: return a.object == d.object;
+      default: return false;
+    }
+  };
+  int n = op->npositional;
+  while (n && is_default(n - 1)) --n;
+  args = Ref<>::check(PyTuple_New(n));
+  for (int i = 0; i < n; ++i) PyTuple_SET_ITEM(args.get(), i, Ref<>::check(arg_to_object(c.args[i])).release());
+  kwargs = Ref<>::check(PyDict_New());
+  for (int i = op->npositional; i < op->nparams; ++i)
+    if (!is_default(i) && PyDict_SetItem(kwargs.get(), op->names[i], Ref<>::check(arg_to_object(c.args[i])).get()) < 0) throw PythonError();
+  if (c.out && PyDict_SetItemString(kwargs.get(), "out", c.out) < 0) throw PythonError();
+}
+
+void collect(PyObject* o, std::vector<PyObject*>& found) {
+  if (!o || Py_TYPE(o) == g_tensor_type || (is_tensor(o) && !(as_tensor(o)->flags & kOverride))) return;
+  for (PyObject* other : found)
+    if (Py_TYPE(other) == Py_TYPE(o)) return;
+  // Subclasses come before the classes that they extend.
+  auto at = std::find_if(found.begin(), found.end(), [&](PyObject* other) { return PyType_IsSubtype(Py_TYPE(o), Py_TYPE(other)); });
+  found.insert(at, o);
+}
+
+std::vector<PyObject*> overriding(const Call& c) {
+  std::vector<PyObject*> found;
+  for (int i = 0; i < c.op->nparams; ++i) {
+    const Arg& a = c.args[i];
+    if (a.kind == Kind::Tensor) collect(object(a.tensor), found);
+    if (a.kind == Kind::Tensors)
+      for (int k = 0; k < a.count; ++k)
+        if (a.tensors[k]) collect(object(a.tensors[k]), found);
+    if (a.kind == Kind::Object && c.op->params[i].type == ParamType::Tensor) collect(a.object, found);
+  }
+  if (c.out && is_tensor(c.out)) collect(c.out, found);
+  return found;
+}
+
+Ref<> types_of(const std::vector<PyObject*>& objects) {
+  Ref<> types = Ref<>::check(PyTuple_New(static_cast<Py_ssize_t>(objects.size())));
+  for (size_t i = 0; i < objects.size(); ++i) PyTuple_SET_ITEM(types.get(), i, Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(objects[i]))));
+  return types;
+}
+
+PyObject* override_layer(Call& c, void*) {
+  std::vector<PyObject*> objects = overriding(c);
+  if (objects.empty() || !c.callable) return dispatch(c);
+  Ref<> args, kwargs, types = types_of(objects);
+  rebuild(c, args, kwargs);
+  for (PyObject* o : objects) {
+    Ref<> method = Ref<>::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__torch_function__"));
+    Ref<> r = Ref<>::check(PyObject_CallFunctionObjArgs(method.get(), c.callable, types.get(), args.get(), kwargs.get(), nullptr));
+    if (r.get() != Py_NotImplemented) return r.release();
+  }
+  Ref<> text(PyObject_Str(types.get()));
+  fail(PyExc_TypeError, "no implementation found for '%s' on types that implement __torch_function__: %s", c.op->name, text ? PyUnicode_AsUTF8(text.get()) : "?");
+}
+
+PyObject* mode_layer(Call& c, void*) {
+  if (t_modes.empty() || !c.callable) return dispatch(c);
+  Ref<> mode(t_modes.back());  // off the stack while it runs, so that the calls it makes reach the next one
+  t_modes.pop_back();
+  if (t_modes.empty()) t_word &= ~kModes;
+  PyObject* result = guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    Ref<> args, kwargs, types = types_of(overriding(c));
+    rebuild(c, args, kwargs);
+    Ref<> method = Ref<>::check(PyObject_GetAttrString(mode.get(), "__torch_function__"));
+    Ref<> r = Ref<>::check(PyObject_CallFunctionObjArgs(method.get(), c.callable, types.get(), args.get(), kwargs.get(), nullptr));
+    return r.get() == Py_NotImplemented ? dispatch(c) : r.release();
+  });
+  t_modes.push_back(mode.release());
+  t_word |= kModes;
+  return result;
+}
+
+}  // namespace
+
+void push_mode(PyObject* mode) {
+  t_modes.push_back(Py_NewRef(mode));
+  t_word |= kModes;
+}
+
+void pop_mode() {
+  if (t_modes.empty()) fail(PyExc_RuntimeError, "pop_mode: no mode is active");
+  Py_DECREF(t_modes.back());
+  t_modes.pop_back();
+  if (t_modes.empty()) t_word &= ~kModes;
+}
+
+void init_override_layers() {
+  register_layer({"torch_function", 0, kOverride, kNoOverride, override_layer, nullptr, true});
+  register_layer({"modes", 100, kModes, 0, mode_layer, nullptr, true});
+}
+
+}  // namespace rl

@@ -1,0 +1,138 @@
+// Tensors from nothing: empty, full and their kin; arange, linspace, eye.
+#include <cmath>
+
+#include "../kernels/copy.h"
+#include "ops.h"
+
+namespace rl {
+
+namespace {
+
+DType dtype_or(const Arg& a, DType otherwise) { return a.kind == Kind::DType ? a.dtype : otherwise; }
+
+const Arg& param(const Call& c, const char* name) {
+  for (int i = 0; i < c.op->nparams; ++i)
+    if (!std::strcmp(c.op->params[i].name, name)) return c.args[i];
+  static const Arg none;
+  return none;
+}
+
+PyObject* empty_kernel(Call& c) {
+  return empty(c.args[0].count, c.args[0].ints, dtype_or(param(c, "dtype"), g_default_dtype), c.device).release_object();
+}
+
+template <int value>
+PyObject* constant_kernel(Call& c) {
+  return full(c.args[0].count, c.args[0].ints, dtype_or(param(c, "dtype"), g_default_dtype), c.device, arg(int64_t{value})).release_object();
+}
+
+PyObject* full_kernel(Call& c) {
+  DType d = dtype_or(param(c, "dtype"), number_dtype(c.args[1]));
+  return full(c.args[0].count, c.args[0].ints, d, c.device, c.args[1]).release_object();
+}
+
+Ref<Tensor> like(const Call& c) {
+  Tensor* t = c.args[0].tensor;
+  DType d = dtype_or(param(c, "dtype"), t->dtype);
+  if (c.device == t->device) return empty_preserving(t, d);
+  return empty(t->ndim, t->sizes, d, c.device);
+}
+
+PyObject* empty_like_kernel(Call& c) { return like(c).release_object(); }
+
+template <int value>
+PyObject* constant_like_kernel(Call& c) {
+  Ref<Tensor> r = like(c);
+  fill(r.get(), arg(int64_t{value}));
+  return r.release_object();
+}
+
+PyObject* full_like_kernel(Call& c) {
+  Ref<Tensor> r = like(c);
+  fill(r.get(), c.args[1]);
+  return r.release_object();
+}
+
+PyObject* empty_strided_kernel(Call& c) {
+  if (c.args[0].count != c.args[1].count)
+    fail(PyExc_RuntimeError, "empty_strided: sizes and strides must have as many entries, got size=%s and stride=%s",
+         shape_text(c.args[0].count, c.args[0].ints).c_str(), shape_text(c.args[1].count, c.args[1].ints).c_str());
+  return empty_strided(c.args[0].count, c.args[0].ints, c.args[1].ints, dtype_or(param(c, "dtype"), g_default_dtype), c.device).release_object();
+}
+
+// Kernels that fill host memory; other devices get a copy of it.
+template <class F>
+PyObject* filled(const Call& c, int64_t n, DType d, F&& fill_host) {
+  Ref<Tensor> r = empty(1, &n, d, c.device.type == kMeta ? c.device : Device{kCPU, -1});
+  if (r->data && n) fill_host(r->data);
+  if (r->device == c.device) return r.release_object();
+  Ref<Tensor> moved = empty(1, &n, d, c.device);
+  copy_into(moved.get(), r.get());
+  return moved.release_object();
+}
+
+PyObject* arange_kernel(Call& c) {
+  const Arg &start = param(c, "start"), &end = param(c, "end"), &step = param(c, "step");
+  Arg from = start.none() ? arg(int64_t{0}) : start, by = step.none() ? arg(int64_t{1}) : step;
+  for (const Arg* a : {&from, &end, &by})
+    if (a->kind == Kind::Complex) fail(PyExc_RuntimeError, "arange: complex bounds have no order. Give real numbers.");
+  bool integral = from.kind != Kind::Float && end.kind != Kind::Float && by.kind != Kind::Float;
+  DType d = dtype_or(param(c, "dtype"), integral ? DType::Int64 : g_default_dtype);
+  if (d == DType::Bool || is_complex(d)) fail(PyExc_NotImplementedError, "\"arange_cpu\" not implemented for '%s'", legacy_name(d));
+  double a = from.to_double(), b = end.to_double(), s = by.to_double();
+  if (s == 0) fail(PyExc_RuntimeError, "step must be nonzero");
+  if (!std::isfinite(a) || !std::isfinite(b)) fail(PyExc_RuntimeError, "unsupported range: %g -> %g", a, b);
+  if ((s > 0) != (b >= a) && a != b) fail(PyExc_RuntimeError, "upper bound and lower bound inconsistent with step sign, got start=%g, end=%g, step=%g", a, b, s);
+  double size;
+  if (integral) {
+    int64_t range = end.to_int() - from.to_int(), step_int = by.to_int();
+    size = static_cast<double>(range / step_int + (range % step_int != 0));
+  } else {
+    size = std::ceil((b - a) / s);
+  }
+  if (!(size >= 0 && size < 9e18)) fail(PyExc_RuntimeError, "invalid size, possible overflow? got start=%g, end=%g, step=%g", a, b, s);
+  auto n = static_cast<int64_t>(size);
+  checked_numel(1, &n);
+  return filled(c, n, d, [&](char* data) {
+    Unlocked unlocked(n > kUnlockAbove);
+    if (is_integral(d))
+      fill_arange(d, data, n, from.to_int(), by.to_int());
+    else
+      fill_arange(d, data, n, a, s);
+  });
+}
+
+PyObject* linspace_kernel(Call& c) {
+  int64_t n = c.args[2].i;
+  if (n < 0) fail(PyExc_RuntimeError, "number of steps must be non-negative, got steps=%lld", static_cast<long long>(n));
+  DType d = dtype_or(param(c, "dtype"), g_default_dtype);
+  if (d == DType::Bool || is_complex(d)) fail(PyExc_NotImplementedError, "\"linspace_cpu\" not implemented for '%s'", legacy_name(d));
+  return filled(c, n, d, [&](char* data) { fill_linspace(d, data, n, c.args[0].to_double(), c.args[1].to_double()); });
+}
+
+PyObject* eye_kernel(Call& c) {
+  int64_t n = c.args[0].i, m = c.args[1].none() ? n : c.args[1].i;
+  if (n < 0 || m < 0) fail(PyExc_RuntimeError, "%s must be greater or equal to 0, got %lld", n < 0 ? "n" : "m", static_cast<long long>(n < 0 ? n : m));
+  int64_t sizes[2] = {n, m};
+  Ref<Tensor> r = full(2, sizes, dtype_or(param(c, "dtype"), g_default_dtype), c.device, arg(int64_t{0}));
+  int64_t k = std::min(n, m), stride = m + 1;
+  if (k) {
+    Ref<Tensor> diagonal = view(r.get(), 1, &k, &stride, 0);
+    fill(diagonal.get(), arg(int64_t{1}));
+  }
+  return r.release_object();
+}
+
+}  // namespace
+
+void register_factory_ops() {
+  static const Native natives[] = {
+      {"empty", empty_kernel, true},           {"zeros", constant_kernel<0>, true},          {"ones", constant_kernel<1>, true},
+      {"full", full_kernel, true},             {"empty_like", empty_like_kernel, true},      {"zeros_like", constant_like_kernel<0>, true},
+      {"ones_like", constant_like_kernel<1>, true}, {"full_like", full_like_kernel, true},   {"empty_strided", empty_strided_kernel, true},
+      {"arange", arange_kernel, true},         {"arange.start", arange_kernel, true},        {"arange.start_step", arange_kernel, true},
+      {"linspace", linspace_kernel, true},     {"eye", eye_kernel, true}};
+  register_natives(natives, sizeof natives / sizeof *natives);
+}
+
+}  // namespace rl

@@ -1,0 +1,45 @@
+// The native side of the op library: each file registers its prologues and kernels by the name of the op.
+#pragma once
+#include "../dispatch/dispatch.h"
+
+namespace rl {
+
+PyObject* pointwise_impl(Call&);  // the prologue of Family::Pointwise
+
+// x[key] and x[key] = value (ops/indexing.cpp).
+PyObject* get_item(Tensor* self, PyObject* key);
+void set_item(Tensor* self, PyObject* key, PyObject* value);
+// The first dimension as a tuple of views, for iteration and unbind.
+PyObject* unbind(Tensor* self, int64_t dim);
+
+void register_copy_ops();
+void register_factory_ops();
+
+// Ops that C++ calls by name, looked up once.
+class OpHandle {
+ public:
+  explicit constexpr OpHandle(const char* name) : name_(name) {}
+  const OpRecord* get() {
+    if (!op_) op_ = find_op(name_);
+    if (!op_) fail(PyExc_NotImplementedError, "%s: the operator is not registered", name_);
+    return op_;
+  }
+
+ private:
+  const char* name_;
+  const OpRecord* op_ = nullptr;
+};
+
+// The value of a number in a dtype, as loops and fills want it.
+union Value {
+  unsigned char bytes[16];
+  int64_t i;
+  double d;
+  float f;
+};
+void store_number(const Arg& number, DType dtype, void* to);   // wraps integers, throws on what cannot be represented
+void store_limit(DType dtype, bool highest, void* to);          // an infinity, or the integer limit
+// Work below this many elements keeps the GIL.
+constexpr int64_t kUnlockAbove = 16384;
+
+}  // namespace rl

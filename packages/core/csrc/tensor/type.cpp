@@ -1,0 +1,589 @@
+// The Python face of Tensor: slots, attributes and the few methods that are not operators.
+#include <structmember.h>
+
+#include <cstring>
+
+#include "../ops/ops.h"
+
+namespace rl {
+
+Tensor* allocate_tensor(PyTypeObject* type);
+void destroy_tensor(PyObject* self);
+
+namespace {
+
+// What Python gives to C++ once: set with _C.set_hook(name, callable).
+struct Hooks {
+  PyObject* repr = nullptr;          // Tensor -> str
+  PyObject* missing = nullptr;       // (Tensor type or tensor, name) -> value, or raises AttributeError
+  PyObject* legacy_new = nullptr;    // Tensor(...) -> Tensor
+  PyObject* reduce = nullptr;        // Tensor -> what pickle wants
+  PyObject* dlpack = nullptr;
+} g_hooks;
+
+Tensor* self_of(PyObject* o) { return reinterpret_cast<Tensor*>(o); }
+
+// ---- lifecycle
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Tensor* t = self_of(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(t->grad_fn);
+  Py_VISIT(t->autograd);
+  Py_VISIT(t->base);
+  Py_VISIT(t->array);
+  Py_VISIT(t->dict);
+  // A storage's owner may lead back here (an ndarray subclass with attributes); only its last user may say so.
+  if (t->storage && t->storage->refs == 1) Py_VISIT(t->storage->owner);
+  return 0;
+}
+
+int clear(PyObject* self) {
+  Tensor* t = self_of(self);
+  Py_CLEAR(t->autograd);
+  Py_CLEAR(t->grad_fn);
+  Py_CLEAR(t->array);
+  Py_CLEAR(t->dict);
+  return 0;
+}
+
+// Puts `like`'s memory and geometry into a new object of the subclass.
+Ref<Tensor> as_subclass(PyTypeObject* type, Tensor* t) {
+  Ref<Tensor> r(allocate_tensor(type));
+  r->dtype = t->dtype;
+  r->device = t->device;
+  r->strides = r->dims + kInlineDims;
+  r->offset = t->offset;
+  r->storage = retain(t->storage);
+  set_geometry(r.get(), t->ndim, t->sizes, t->strides, t->offset);
+  r->flags |= t->flags & kInference;
+  Ref<> override_fn(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__torch_function__"));
+  if (!override_fn) throw PythonError();
+  static PyObject* disabled = PyUnicode_InternFromString("_rushlight_disabled");
+  Ref<> off(PyObject_GetAttr(override_fn.get(), disabled));
+  if (!off) PyErr_Clear();
+  if (!off) r->flags |= kOverride;
+  return r;
+}
+
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  if (!g_hooks.legacy_new) return PyErr_Format(PyExc_TypeError, "Tensor() cannot be made before rushlight is imported"), nullptr;
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    Ref<> t = Ref<>::check(PyObject_Call(g_hooks.legacy_new, args, kwargs));
+    if (type == g_tensor_type) return t.release();
+    return as_subclass(type, as_tensor(t.get())).release_object();
+  });
+}
+
+int tensor_init(PyObject*, PyObject*, PyObject*) { return 0; }
+
+// ---- attributes
+
+PyObject* getattro(PyObject* self, PyObject* name) {
+  PyObject* value = PyObject_GenericGetAttr(self, name);
+  if (value || !g_hooks.missing || !PyErr_ExceptionMatches(PyExc_AttributeError)) return value;
+  // Names of wheels that are not loaded yet: the hook loads the wheel, or raises the error that names it.
+  PyObject *type, *error, *trace;
+  PyErr_Fetch(&type, &error, &trace);
+  value = PyObject_CallFunctionObjArgs(g_hooks.missing, self, name, nullptr);
+  if (!value && !PyErr_Occurred()) {
+    PyErr_Restore(type, error, trace);
+    return nullptr;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(trace);
+  if (value == Py_NotImplemented) {  // loaded: the attribute is there now
+    Py_DECREF(value);
+    return PyObject_GenericGetAttr(self, name);
+  }
+  return value;
+}
+
+int setattro(PyObject* self, PyObject* name, PyObject* value) {
+  if (PyObject_GenericSetAttr(self, name, value) < 0) return -1;
+  if (self_of(self)->dict && !PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
+  return 0;
+}
+
+PyObject* get_shape(PyObject* self, void*) {
+  return guard<PyObject*>(nullptr, [&] { return size_object(self_of(self)->ndim, self_of(self)->sizes); });
+}
+PyObject* get_dtype(PyObject* self, void*) { return Py_NewRef(dtype_object(self_of(self)->dtype)); }
+PyObject* get_device(PyObject* self, void*) {
+  return guard<PyObject*>(nullptr, [&] { return device_object(self_of(self)->device); });
+}
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(self_of(self)->ndim); }
+PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLongLong(itemsize(self_of(self)->dtype)); }
+PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromLongLong(self_of(self)->nbytes()); }
+PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(self_of(self)->flags & kRequiresGrad); }
+int set_requires_grad(PyObject* self, PyObject* value, void*) {
+  // The autograd wheel replaces this attribute; asking for one of its names loads it.
+  Ref<> fn(PyObject_GetAttrString(self, "requires_grad_"));
+  if (!fn) return -1;
+  Ref<> r(PyObject_CallFunctionObjArgs(fn.get(), value, nullptr));
+  return r ? 0 : -1;
+}
+PyObject* get_base(PyObject* self, void*) {
+  Tensor* b = self_of(self)->base;
+  return Py_NewRef(b ? object(b) : Py_None);
+}
+PyObject* get_version(PyObject* self, void*) { return PyLong_FromUnsignedLong(self_of(self)->storage->version); }
+template <uint8_t type>
+PyObject* get_is_type(PyObject* self, void*) {
+  return PyBool_FromLong(self_of(self)->device.type == type);
+}
+PyObject* get_is_cuda(PyObject* self, void*) {
+  return PyBool_FromLong(!std::strcmp(device_type_name(self_of(self)->device.type), "cuda"));
+}
+PyObject* get_false(PyObject*, void*) { return Py_NewRef(Py_False); }
+PyObject* get_data(PyObject* self, void*) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    Ref<Tensor> r = detach(self_of(self));
+    Storage* own = alias_storage(r->storage);
+    release(r->storage);
+    r->storage = own;
+    return r.release_object();
+  });
+}
+int set_data(PyObject* self, PyObject* value, void*) {
+  return guard<int>(-1, [&] {
+    if (!value || !is_tensor(value)) fail(PyExc_TypeError, "data: must be set to a Tensor, not %s", value ? Py_TYPE(value)->tp_name : "deleted");
+    Tensor *t = self_of(self), *v = as_tensor(value);
+    Storage* own = alias_storage(v->storage);
+    release(t->storage);
+    t->storage = own;
+    t->dtype = v->dtype;
+    t->device = v->device;
+    set_geometry(t, v->ndim, v->sizes, v->strides, v->offset);
+    return 0;
+  });
+}
+
+PyGetSetDef getset[] = {
+    {"shape", get_shape, nullptr, "The size of each dimension, a Size.", nullptr},
+    {"dtype", get_dtype, nullptr, "The type of the elements.", nullptr},
+    {"device", get_device, nullptr, "Where the memory is.", nullptr},
+    {"ndim", get_ndim, nullptr, "The number of dimensions.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes per element.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"requires_grad", get_requires_grad, set_requires_grad, "Whether gradients are recorded for it.", nullptr},
+    {"data", get_data, set_data, "The same memory without history and with a version counter of its own.", nullptr},
+    {"_base", get_base, nullptr, "The tensor of which this is a view, or None.", nullptr},
+    {"_version", get_version, nullptr, "How often the memory was written in place.", nullptr},
+    {"is_cpu", get_is_type<kCPU>, nullptr, "True on the CPU.", nullptr},
+    {"is_meta", get_is_type<kMeta>, nullptr, "True for tensors without memory.", nullptr},
+    {"is_cuda", get_is_cuda, nullptr, "True on a CUDA device.", nullptr},
+    {"is_sparse", get_false, nullptr, "False: the layout is strided.", nullptr},
+    {"is_quantized", get_false, nullptr, "False.", nullptr},
+    {}};
+
+// ---- methods
+
+PyObject* m_size(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    Tensor* t = self_of(self);
+    Py_ssize_t given = n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    if (given > 1) fail(PyExc_TypeError, "size() takes at most 1 argument (dim), got %zd", given);
+    if (!given || args[0] == Py_None) return size_object(t->ndim, t->sizes);
+    int64_t d = PyLong_AsLongLong(args[0]);
+    if (d == -1 && PyErr_Occurred()) return nullptr;
+    if (!t->ndim) fail(PyExc_IndexError, "Dimension specified as %lld but tensor has no dimensions", static_cast<long long>(d));
+    return PyLong_FromLongLong(t->sizes[wrap_dim("size", d, t->ndim)]);
+  });
+}
+PyObject* m_stride(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    Tensor* t = self_of(self);
+    Py_ssize_t given = n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    if (given > 1) fail(PyExc_TypeError, "stride() takes at most 1 argument (dim), got %zd", given);
+    if (given && args[0] != Py_None) {
+      int64_t d = PyLong_AsLongLong(args[0]);
+      if (d == -1 && PyErr_Occurred()) return nullptr;
+      if (!t->ndim) fail(PyExc_IndexError, "Dimension specified as %lld but tensor has no dimensions", static_cast<long long>(d));
+      return PyLong_FromLongLong(t->strides[wrap_dim("stride", d, t->ndim)]);
+    }
+    PyObject* tuple = PyTuple_New(t->ndim);
+    for (int i = 0; tuple && i < t->ndim; ++i) PyTuple_SET_ITEM(tuple, i, PyLong_FromLongLong(t->strides[i]));
+    return tuple;
+  });
+}
+PyObject* m_dim(PyObject* self, PyObject*) { return PyLong_FromLong(self_of(self)->ndim); }
+PyObject* m_numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(self_of(self)->numel); }
+PyObject* m_storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(self_of(self)->offset); }
+PyObject* m_element_size(PyObject* self, PyObject*) { return get_itemsize(self, nullptr); }
+PyObject* m_data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(self_of(self)->data); }
+PyObject* m_is_floating(PyObject* self, PyObject*) { return PyBool_FromLong(is_floating(self_of(self)->dtype)); }
+PyObject* m_is_complex(PyObject* self, PyObject*) { return PyBool_FromLong(is_complex(self_of(self)->dtype)); }
+PyObject* m_is_signed(PyObject* self, PyObject*) {
+  return PyBool_FromLong(self_of(self)->dtype != DType::UInt8 && self_of(self)->dtype != DType::Bool);
+}
+PyObject* m_is_inference(PyObject* self, PyObject*) { return PyBool_FromLong(self_of(self)->flags & kInference); }
+PyObject* m_is_view(PyObject* self, PyObject*) { return PyBool_FromLong(self_of(self)->base != nullptr); }
+PyObject* m_item(PyObject* self, PyObject*) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    Tensor* t = self_of(self);
+    if (t->numel == 1 && t->is_cpu()) return item_object(t->data, t->dtype);
+    return arg_to_object(item(t));
+  });
+}
+
+PyObject* nested_list(const Tensor* t, int dim, const char* at) {
+  if (dim == t->ndim) return item_object(at, t->dtype);
+  PyObject* list = PyList_New(t->sizes[dim]);
+  if (!list) throw PythonError();
+  int64_t step = t->strides[dim] * itemsize(t->dtype);
+  for (int64_t i = 0; i < t->sizes[dim]; ++i) {
+    PyObject* v = nested_list(t, dim + 1, at + i * step);
+    if (!v) {
+      Py_DECREF(list);
+      throw PythonError();
+    }
+    PyList_SET_ITEM(list, i, v);
+  }
+  return list;
+}
+
+Ref<Tensor> on_host(Tensor* t) {
+  if (t->is_cpu()) return Ref<Tensor>::borrow(t);
+  Ref<Tensor> host = empty(t->ndim, t->sizes, t->dtype, {kCPU, -1});
+  copy_into(host.get(), t);
+  return host;
+}
+
+PyObject* m_tolist(PyObject* self, PyObject*) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    Ref<Tensor> t = on_host(self_of(self));
+    return nested_list(t.get(), 0, t->data);
+  });
+}
+
+PyObject* m_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    static const char* names[] = {"force", nullptr};
+    int force = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:numpy", const_cast<char**>(names), &force)) return nullptr;
+    Tensor* t = self_of(self);
+    if (t->device.type == kMeta || (!t->is_cpu() && !force))
+      fail(PyExc_TypeError, "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.", device_text(t->device).c_str());
+    if (t->flags & kRequiresGrad && !force)
+      fail(PyExc_RuntimeError, "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+    if (t->dtype == DType::BFloat16 && !force) fail(PyExc_TypeError, "Got unsupported ScalarType BFloat16. Convert it with .float() first, or pass force=True for an ml_dtypes array.");
+    return array_of(on_host(t).get());
+  });
+}
+
+PyObject* m_array(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    static const char* names[] = {"dtype", "copy", nullptr};
+    PyObject *dtype = Py_None, *copy = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char**>(names), &dtype, &copy)) return nullptr;
+    Ref<> empty_args = Ref<>::check(PyTuple_New(0));
+    Ref<> array = Ref<>::check(m_numpy(self, empty_args.get(), nullptr));
+    if (dtype != Py_None) return PyObject_CallMethod(array.get(), "astype", "O", dtype);
+    if (copy == Py_True) return PyObject_CallMethod(array.get(), "copy", nullptr);
+    return array.release();
+  });
+}
+
+PyObject* m_backend_array(PyObject* self, PyObject*) {
+  return guard<PyObject*>(nullptr, [&] { return array_of(self_of(self)); });
+}
+
+PyObject* m_as_subclass(PyObject* self, PyObject* type) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), g_tensor_type))
+      fail(PyExc_TypeError, "as_subclass: cls must be a type that inherits from Tensor");
+    Ref<Tensor> r = as_subclass(reinterpret_cast<PyTypeObject*>(type), self_of(self));
+    r->flags |= self_of(self)->flags & kRequiresGrad;
+    r->grad_fn = Py_XNewRef(self_of(self)->grad_fn);
+    r->output_nr = self_of(self)->output_nr;
+    return r.release_object();
+  });
+}
+
+// _make_subclass(cls, data, require_grad=False): a leaf of a subclass over data's memory (Parameter).
+PyObject* m_make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    static const char* names[] = {"cls", "data", "require_grad", nullptr};
+    PyObject *type, *data;
+    int require = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!|p:_make_subclass", const_cast<char**>(names), &PyType_Type, &type, g_tensor_type, &data, &require)) return nullptr;
+    if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), g_tensor_type)) fail(PyExc_TypeError, "_make_subclass: cls must be a type that inherits from Tensor");
+    Ref<Tensor> r = as_subclass(reinterpret_cast<PyTypeObject*>(type), as_tensor(data));
+    if (require && PyObject_SetAttrString(r.object(), "requires_grad", Py_True) < 0) return nullptr;
+    return r.release_object();
+  });
+}
+
+PyObject* m_reduce(PyObject* self, PyObject* protocol) {
+  return PyObject_CallFunctionObjArgs(g_hooks.reduce, self, protocol, nullptr);
+}
+PyObject* m_dir_format(PyObject* self, PyObject* spec) {
+  Tensor* t = self_of(self);
+  Ref<> o(t->numel == 1 && !t->ndim && Py_TYPE(self) == g_tensor_type ? m_item(self, nullptr) : PyObject_Str(self));
+  return o ? PyObject_Format(o.get(), spec) : nullptr;
+}
+
+#define FAST(f) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f))
+PyMethodDef methods[] = {
+    {"size", FAST(m_size), METH_FASTCALL | METH_KEYWORDS, "The Size, or the size of one dimension."},
+    {"stride", FAST(m_stride), METH_FASTCALL | METH_KEYWORDS, "The strides in elements, or that of one dimension."},
+    {"dim", m_dim, METH_NOARGS, "The number of dimensions."},
+    {"ndimension", m_dim, METH_NOARGS, "The number of dimensions."},
+    {"numel", m_numel, METH_NOARGS, "The number of elements."},
+    {"nelement", m_numel, METH_NOARGS, "The number of elements."},
+    {"storage_offset", m_storage_offset, METH_NOARGS, "Elements between the start of the storage and the first element."},
+    {"element_size", m_element_size, METH_NOARGS, "Bytes per element."},
+    {"data_ptr", m_data_ptr, METH_NOARGS, "The address of the first element."},
+    {"is_floating_point", m_is_floating, METH_NOARGS, "True for a floating-point dtype."},
+    {"is_complex", m_is_complex, METH_NOARGS, "True for a complex dtype."},
+    {"is_signed", m_is_signed, METH_NOARGS, "True for a signed dtype."},
+    {"is_inference", m_is_inference, METH_NOARGS, "True when made in inference mode."},
+    {"_is_view", m_is_view, METH_NOARGS, "True for a view of another tensor."},
+    {"item", m_item, METH_NOARGS, "The one element as a Python number."},
+    {"tolist", m_tolist, METH_NOARGS, "Nested lists of Python numbers."},
+    {"numpy", FAST(m_numpy), METH_VARARGS | METH_KEYWORDS, "An ndarray over the same memory."},
+    {"__array__", FAST(m_array), METH_VARARGS | METH_KEYWORDS, "An ndarray over the same memory."},
+    {"_array", m_backend_array, METH_NOARGS, "The backend's array over the same memory."},
+    {"as_subclass", m_as_subclass, METH_O, "The same tensor as an instance of a subclass."},
+    {"_make_subclass", FAST(m_make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC, "A leaf of a subclass over a tensor's memory."},
+    {"__reduce_ex__", m_reduce, METH_O, nullptr},
+    {"__format__", m_dir_format, METH_O, nullptr},
+    {}};
+
+// ---- number protocol
+
+struct Slot {
+  Operator* plain = nullptr;
+  Operator* inplace = nullptr;
+};
+Slot g_add, g_sub, g_mul, g_div, g_floor_div, g_remainder, g_pow, g_matmul, g_and, g_or, g_xor, g_shl, g_shr;
+Slot g_neg, g_pos, g_abs, g_invert;
+Slot g_compare[6];  // by Py_LT … Py_GE
+
+struct Binding {
+  const char* op;
+  Slot* slot;
+};
+const Binding kBindings[] = {
+    {"add", &g_add}, {"sub", &g_sub}, {"mul", &g_mul}, {"div", &g_div}, {"floor_divide", &g_floor_div}, {"remainder", &g_remainder},
+    {"pow", &g_pow}, {"matmul", &g_matmul}, {"bitwise_and", &g_and}, {"bitwise_or", &g_or}, {"bitwise_xor", &g_xor},
+    {"bitwise_left_shift", &g_shl}, {"bitwise_right_shift", &g_shr}, {"neg", &g_neg}, {"positive", &g_pos}, {"abs", &g_abs},
+    {"bitwise_not", &g_invert}, {"lt", &g_compare[Py_LT]}, {"le", &g_compare[Py_LE]}, {"eq", &g_compare[Py_EQ]},
+    {"ne", &g_compare[Py_NE]}, {"gt", &g_compare[Py_GT]}, {"ge", &g_compare[Py_GE]}};
+
+// One operand; false: not something that tensors take (the other operand's type may).
+bool operand(PyObject* o, Arg* a) {
+  if (is_tensor(o)) {
+    a->kind = Kind::Tensor;
+    a->tensor = as_tensor(o);
+    return true;
+  }
+  return number_from_object(o, a);
+}
+
+PyObject* binary(const Slot& slot, PyObject* a, PyObject* b, bool inplace = false) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    Operator* o = inplace ? slot.inplace : slot.plain;
+    if (!o) return Py_NewRef(Py_NotImplemented);
+    const OpRecord* op = (*o->overloads)[0];
+    Arg args[4];
+    if (op->nparams > 4 || !operand(a, &args[0]) || !operand(b, &args[1])) return Py_NewRef(Py_NotImplemented);
+    for (int i = 2; i < op->nparams; ++i) args[i] = op->params[i].default_value;
+    Call c{op, args, 0, {kCPU, -1}, inplace, 0, nullptr, reinterpret_cast<PyObject*>(o)};
+    complete(c);
+    return dispatch(c);
+  });
+}
+
+PyObject* through_operator(Operator* o, PyObject* a, PyObject* b) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    Arg probe;
+    if (!o || !operand(a, &probe) || !operand(b, &probe)) return Py_NewRef(Py_NotImplemented);
+    PyObject* args[2] = {a, b};
+    return call_operator(o, args, 2, nullptr);
+  });
+}
+
+PyObject* unary(const Slot& slot, PyObject* a) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (!slot.plain) return Py_NewRef(Py_NotImplemented);
+    return call_operator(slot.plain, &a, 1, nullptr);
+  });
+}
+
+#define BINARY(fn, slot)                                                     \
+  PyObject* nb_##fn(PyObject* a, PyObject* b) { return binary(slot, a, b); } \
+  PyObject* nb_i##fn(PyObject* a, PyObject* b) { return binary(slot, a, b, true); }
+BINARY(add, g_add)
+BINARY(sub, g_sub)
+BINARY(mul, g_mul)
+BINARY(div, g_div)
+BINARY(floordiv, g_floor_div)
+BINARY(mod, g_remainder)
+BINARY(and, g_and)
+BINARY(or, g_or)
+BINARY(xor, g_xor)
+BINARY(shl, g_shl)
+BINARY(shr, g_shr)
+#undef BINARY
+PyObject* nb_matmul(PyObject* a, PyObject* b) {
+  if (!is_tensor(a) || !is_tensor(b)) return Py_NewRef(Py_NotImplemented);
+  return binary(g_matmul, a, b);
+}
+PyObject* nb_pow(PyObject* a, PyObject* b, PyObject*) { return through_operator(g_pow.plain, a, b); }
+PyObject* nb_ipow(PyObject* a, PyObject* b, PyObject*) { return through_operator(g_pow.inplace, a, b); }
+PyObject* nb_neg(PyObject* a) { return unary(g_neg, a); }
+PyObject* nb_pos(PyObject* a) { return unary(g_pos, a); }
+PyObject* nb_abs(PyObject* a) { return unary(g_abs, a); }
+PyObject* nb_invert(PyObject* a) { return unary(g_invert, a); }
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  Arg probe;
+  if (!is_tensor(b) && (op == Py_EQ || op == Py_NE)) {
+    // `tensor == "text"` and the like compare by identity, as objects do.
+    bool number = PyFloat_Check(b) || PyLong_Check(b) || PyComplex_Check(b) || guard<bool>(false, [&] { return number_from_object(b, &probe); });
+    if (!number) {
+      if (PyErr_Occurred()) PyErr_Clear();
+      return Py_NewRef(Py_NotImplemented);
+    }
+  }
+  return binary(g_compare[op], a, b);
+}
+
+int nb_bool(PyObject* self) {
+  return guard<int>(-1, [&] {
+    Tensor* t = self_of(self);
+    if (t->numel != 1)
+      fail(PyExc_RuntimeError, t->numel ? "Boolean value of Tensor with more than one value is ambiguous" : "Boolean value of Tensor with no values is ambiguous");
+    if (t->is_cpu()) {
+      const char* p = t->data;
+      for (int64_t i = 0, n = itemsize(t->dtype); is_integral(t->dtype) || t->dtype == DType::Bool ? i < n : false; ++i)
+        if (p[i]) return 1;
+      if (is_integral(t->dtype) || t->dtype == DType::Bool) return 0;
+    }
+    return static_cast<int>(item(t).to_bool());
+  });
+}
+PyObject* nb_float(PyObject* self) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (self_of(self)->numel != 1) fail(PyExc_TypeError, "only one element tensors can be converted to Python scalars");
+    Ref<> o = Ref<>::check(m_item(self, nullptr));
+    return PyFloat_CheckExact(o.get()) ? o.release() : PyNumber_Float(o.get());
+  });
+}
+PyObject* nb_int(PyObject* self) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (self_of(self)->numel != 1) fail(PyExc_TypeError, "only one element tensors can be converted to Python scalars");
+    Ref<> o = Ref<>::check(m_item(self, nullptr));
+    return PyNumber_Long(o.get());
+  });
+}
+PyObject* nb_index(PyObject* self) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (self_of(self)->numel != 1 || is_inexact(self_of(self)->dtype))
+      fail(PyExc_TypeError, "only integer tensors of a single element can be converted to an index");
+    Ref<> o = Ref<>::check(m_item(self, nullptr));
+    return PyNumber_Index(o.get());
+  });
+}
+
+// ---- containers
+
+Py_ssize_t length(PyObject* self) {
+  Tensor* t = self_of(self);
+  if (!t->ndim) {
+    PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
+    return -1;
+  }
+  return t->sizes[0];
+}
+PyObject* subscript(PyObject* self, PyObject* key) {
+  return guard<PyObject*>(nullptr, [&] { return get_item(self_of(self), key); });
+}
+int ass_subscript(PyObject* self, PyObject* key, PyObject* value) {
+  return guard<int>(-1, [&] {
+    if (!value) fail(PyExc_TypeError, "Tensor does not support deleting items");
+    set_item(self_of(self), key, value);
+    return 0;
+  });
+}
+PyObject* iter(PyObject* self) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (!self_of(self)->ndim) fail(PyExc_TypeError, "iteration over a 0-d tensor");
+    Ref<> parts = Ref<>::check(unbind(self_of(self), 0));
+    return PyObject_GetIter(parts.get());
+  });
+}
+int contains(PyObject* self, PyObject* element) {
+  Arg probe;
+  if (!is_tensor(element) && !guard<bool>(false, [&] { return number_from_object(element, &probe); })) {
+    if (!PyErr_Occurred())
+      PyErr_Format(PyExc_RuntimeError, "Tensor.__contains__ only supports Tensor or scalar, but you passed in a %s.", Py_TYPE(element)->tp_name);
+    return -1;
+  }
+  Ref<> same(compare(self, element, Py_EQ));
+  if (!same) return -1;
+  Ref<> any(PyObject_CallMethod(same.get(), "any", nullptr));
+  return any ? PyObject_IsTrue(any.get()) : -1;
+}
+
+PyObject* repr(PyObject* self) {
+  if (!g_hooks.repr) return PyUnicode_FromString("tensor(...)");
+  return PyObject_CallOneArg(g_hooks.repr, self);
+}
+Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
+
+PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(Tensor, dict), READONLY, nullptr},
+                         {"__weaklistoffset__", T_PYSSIZET, offsetof(Tensor, weakrefs), READONLY, nullptr},
+                         {}};
+#define SLOT(name, fn) {Py_##name, reinterpret_cast<void*>(fn)}
+PyType_Slot slots[] = {
+    SLOT(tp_new, tensor_new), SLOT(tp_init, tensor_init), SLOT(tp_dealloc, destroy_tensor), SLOT(tp_traverse, traverse), SLOT(tp_clear, clear),
+    SLOT(tp_getattro, getattro), SLOT(tp_setattro, setattro), SLOT(tp_getset, getset), SLOT(tp_methods, methods), SLOT(tp_members, members),
+    SLOT(tp_repr, repr), SLOT(tp_hash, hash), SLOT(tp_richcompare, compare), SLOT(tp_iter, iter),
+    SLOT(nb_add, nb_add), SLOT(nb_subtract, nb_sub), SLOT(nb_multiply, nb_mul), SLOT(nb_true_divide, nb_div), SLOT(nb_floor_divide, nb_floordiv),
+    SLOT(nb_remainder, nb_mod), SLOT(nb_power, nb_pow), SLOT(nb_matrix_multiply, nb_matmul), SLOT(nb_and, nb_and), SLOT(nb_or, nb_or),
+    SLOT(nb_xor, nb_xor), SLOT(nb_lshift, nb_shl), SLOT(nb_rshift, nb_shr),
+    SLOT(nb_inplace_add, nb_iadd), SLOT(nb_inplace_subtract, nb_isub), SLOT(nb_inplace_multiply, nb_imul), SLOT(nb_inplace_true_divide, nb_idiv),
+    SLOT(nb_inplace_floor_divide, nb_ifloordiv), SLOT(nb_inplace_remainder, nb_imod), SLOT(nb_inplace_power, nb_ipow),
+    SLOT(nb_inplace_and, nb_iand), SLOT(nb_inplace_or, nb_ior), SLOT(nb_inplace_xor, nb_ixor), SLOT(nb_inplace_lshift, nb_ishl), SLOT(nb_inplace_rshift, nb_ishr),
+    SLOT(nb_negative, nb_neg), SLOT(nb_positive, nb_pos), SLOT(nb_absolute, nb_abs), SLOT(nb_invert, nb_invert),
+    SLOT(nb_bool, nb_bool), SLOT(nb_float, nb_float), SLOT(nb_int, nb_int), SLOT(nb_index, nb_index),
+    SLOT(mp_length, length), SLOT(mp_subscript, subscript), SLOT(mp_ass_subscript, ass_subscript), SLOT(sq_length, length), SLOT(sq_contains, contains),
+    {Py_tp_doc, const_cast<char*>("An n-dimensional array of one dtype on one device.")},
+    {}};
+PyType_Spec spec = {"rushlight.Tensor", sizeof(Tensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+
+}  // namespace
+
+void bind_slot(Operator* o) {
+  const char* text = PyUnicode_AsUTF8(o->name);
+  for (auto& b : kBindings) {
+    if (!o->inplace && !std::strcmp(text, b.op)) b.slot->plain = o;
+    if (o->inplace && !std::strncmp(text, b.op, std::strlen(b.op)) && !std::strcmp(text + std::strlen(b.op), "_")) b.slot->inplace = o;
+  }
+}
+
+void set_tensor_hook(const char* name, PyObject* fn) {
+  PyObject** slot = !std::strcmp(name, "repr")         ? &g_hooks.repr
+                    : !std::strcmp(name, "missing")    ? &g_hooks.missing
+                    : !std::strcmp(name, "legacy_new") ? &g_hooks.legacy_new
+                    : !std::strcmp(name, "reduce")     ? &g_hooks.reduce
+                                                       : nullptr;
+  if (!slot) fail(PyExc_ValueError, "set_hook: unknown hook '%s', known are legacy_new, missing, reduce, repr", name);
+  Py_INCREF(fn);
+  Py_XSETREF(*slot, fn);
+}
+
+void add_tensor_attribute(const char* attribute, PyObject* descriptor) {
+  if (PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), attribute, descriptor) < 0) throw PythonError();
+}
+
+void init_tensor_type(PyObject* module) {
+  g_tensor_type = reinterpret_cast<PyTypeObject*>(Ref<>::check(PyType_FromSpec(&spec)).release());
+  PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(g_tensor_type));
+}
+
+}  // namespace rl
