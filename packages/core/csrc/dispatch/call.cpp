@@ -277,7 +277,7 @@ PyObject* run_array_kernel(Call& c, const Op* op) {
   PyTuple_SET_ITEM(args.get(), 0, xp.release());
   auto array_arg = [&](Tensor* t) -> PyObject* {
     if (t->device == c.device) return array_of(t);
-    return PyObject_CallFunctionObjArgs(Ref<>::check(PyObject_GetAttrString(backend, "from_host")).get(), Ref<>(array_of(t)).get(), nullptr);
+    return PyObject_CallMethod(backend, "from_host", "Ni", array_of(t), static_cast<int>(c.device.index));
   };
   for (int i = 0; i < op->nparams; ++i) {
     const Arg& a = c.args[i];

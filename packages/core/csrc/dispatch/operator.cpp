@@ -1,4 +1,5 @@
 // The Python callable of an operator: parses arguments by schema, without Python objects in between.
+#include <Python.h>
 #include <structmember.h>
 
 #include <cstring>

@@ -158,7 +158,7 @@ void copy_into(Tensor* to, const Tensor* from_) {
   Ref<> source(array_of(from));
   if (from->device != to->device) {
     if (!from->is_cpu()) source = Ref<>(backend_call(from->device, "to_host", source.get()));
-    source = Ref<>(backend_call(to->device, "from_host", source.get()));
+    source = Ref<>::check(PyObject_CallMethod(backend_of(to->device.type), "from_host", "Oi", source.get(), static_cast<int>(to->device.index)));
   }
   if (from->dtype != to->dtype) {
     Ref<> dtype_name = Ref<>::check(PyUnicode_FromString(name(to->dtype)));

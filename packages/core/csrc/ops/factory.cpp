@@ -1,5 +1,7 @@
 // Tensors from nothing: empty, full and their kin; arange, linspace, eye.
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "../kernels/copy.h"
 #include "ops.h"
@@ -74,7 +76,7 @@ PyObject* filled(const Call& c, int64_t n, DType d, F&& fill_host) {
 PyObject* arange_kernel(Call& c) {
   const Arg &start = param(c, "start"), &end = param(c, "end"), &step = param(c, "step");
   Arg from = start.none() ? arg(int64_t{0}) : start, by = step.none() ? arg(int64_t{1}) : step;
-  for (const Arg* a : {&from, &end, &by})
+  for (const Arg* a : {static_cast<const Arg*>(&from), &end, static_cast<const Arg*>(&by)})
     if (a->kind == Kind::Complex) fail(PyExc_RuntimeError, "arange: complex bounds have no order. Give real numbers.");
   bool integral = from.kind != Kind::Float && end.kind != Kind::Float && by.kind != Kind::Float;
   DType d = dtype_or(param(c, "dtype"), integral ? DType::Int64 : g_default_dtype);

@@ -10,7 +10,7 @@ namespace rl {
 
 void bind_slot(Operator*);
 void set_tensor_hook(const char* name, PyObject* fn);
-void set_device_finder(PyObject* hook);
+void set_device_hook(const char* name, PyObject* hook);
 PyObject* api_capsule();
 
 namespace {
@@ -99,24 +99,28 @@ PyObject* add_overload(PyObject*, PyObject* args) {
   });
 }
 
-// set_kernel(op, device type or None for array kernels or "" for the composite, callable)
+// set_kernel(op, device type, callable or capsule "rushlight.Kernel"); device type None: the array kernel, "": the composite
 PyObject* set_kernel(PyObject*, PyObject* args) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     const char *name, *device;
     PyObject* fn;
     if (!PyArg_ParseTuple(args, "szO:set_kernel", &name, &device, &fn)) return nullptr;
     OpRecord* op = mutable_op(name);
-    PyObject** slot;
-    if (!device) {
-      slot = &op->array_kernel;
-    } else if (!*device) {
-      slot = &op->composite;
-    } else {
+    PyObject** slot = !device ? &op->array_kernel : &op->composite;
+    if (device && *device) {
       int type = find_device_type(device);
       if (type < 0) fail(PyExc_ValueError, "set_kernel: device type '%s' is not registered", device);
       slot = &op->py_kernels[type];
       op->kernels[type] = nullptr;
+      if (PyCapsule_CheckExact(fn)) {
+        void* kernel = PyCapsule_GetPointer(fn, "rushlight.Kernel");
+        if (!kernel) return nullptr;
+        op->kernels[type] = reinterpret_cast<Kernel>(kernel);
+        Py_CLEAR(*slot);
+        Py_RETURN_NONE;
+      }
     }
+    if (!PyCallable_Check(fn)) fail(PyExc_TypeError, "set_kernel: a kernel of %s must be callable, got %s", name, Py_TYPE(fn)->tp_name);
     Py_INCREF(fn);
     Py_XSETREF(*slot, fn);
     Py_RETURN_NONE;
@@ -149,20 +153,29 @@ PyObject* set_hook(PyObject*, PyObject* args) {
     const char* name;
     PyObject* fn;
     if (!PyArg_ParseTuple(args, "sO:set_hook", &name, &fn)) return nullptr;
-    if (!std::strcmp(name, "device_finder"))
-      set_device_finder(fn);
+    if (!std::strcmp(name, "find_device_type") || !std::strcmp(name, "open_backend"))
+      set_device_hook(name, fn);
     else
       set_tensor_hook(name, fn);
     Py_RETURN_NONE;
   });
 }
 
-PyObject* register_device(PyObject*, PyObject* args) {
+PyObject* py_register_device_type(PyObject*, PyObject* name) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    return text ? PyLong_FromLong(register_device_type(text)) : nullptr;
+  });
+}
+
+// add_method(name, descriptor): an attribute of every Tensor
+PyObject* add_method(PyObject*, PyObject* args) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     const char* name;
-    PyObject* backend;
-    if (!PyArg_ParseTuple(args, "sO:register_device", &name, &backend)) return nullptr;
-    return PyLong_FromLong(register_device_type(name, backend));
+    PyObject* descriptor;
+    if (!PyArg_ParseTuple(args, "sO:add_method", &name, &descriptor)) return nullptr;
+    add_tensor_attribute(name, descriptor);
+    Py_RETURN_NONE;
   });
 }
 
@@ -276,7 +289,8 @@ PyMethodDef methods[] = {{"define_op", define_op, METH_VARARGS, nullptr},
                          {"set_kernel", set_kernel, METH_VARARGS, nullptr},
                          {"op_info", op_info, METH_O, nullptr},
                          {"set_hook", set_hook, METH_VARARGS, nullptr},
-                         {"register_device", register_device, METH_VARARGS, nullptr},
+                         {"register_device_type", py_register_device_type, METH_O, nullptr},
+                         {"add_method", add_method, METH_VARARGS, nullptr},
                          {"from_numpy", from_numpy, METH_O, nullptr},
                          {"from_array", from_array, METH_VARARGS, nullptr},
                          {"result_type", FASTCALL(result_type), METH_FASTCALL, nullptr},

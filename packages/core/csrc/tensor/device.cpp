@@ -20,13 +20,16 @@ struct DeviceObject {
 };
 PyTypeObject* g_device_type = nullptr;
 PyObject* g_cpu_object = nullptr;
-PyObject* g_find_hook = nullptr;  // Python: registers the named device type or raises the error that lists the known ones
+// Given by Python: find(name, device string) registers a device type or raises the error that lists the known ones;
+// open(name) gives its backend, opened.
+PyObject* g_find_hook = nullptr;
+PyObject* g_open_hook = nullptr;
 
-uint8_t find_or_load(const std::string& name) {
+uint8_t find_or_load(const std::string& name, const char* device) {
   int i = find_device_type(name.c_str());
   if (i >= 0) return static_cast<uint8_t>(i);
   if (g_find_hook) {
-    Ref<>::check(PyObject_CallFunction(g_find_hook, "s", name.c_str()));
+    Ref<>::check(PyObject_CallFunction(g_find_hook, "ss", name.c_str(), device));
     i = find_device_type(name.c_str());
     if (i >= 0) return static_cast<uint8_t>(i);
   }
@@ -44,7 +47,7 @@ Device parse(const char* text) {
       fail(PyExc_RuntimeError, "Invalid device string: '%s'. Write TYPE or TYPE:INDEX, as 'cpu' or 'cuda:0'.", text);
   }
   if (type.empty()) fail(PyExc_RuntimeError, "Device string must not be empty");
-  return {find_or_load(type), static_cast<int8_t>(index)};
+  return {find_or_load(type, text), static_cast<int8_t>(index)};
 }
 
 PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
@@ -134,7 +137,7 @@ bool device_from_object(PyObject* o, Device* out) {
       PyErr_Clear();
       fail(PyExc_RuntimeError, "Device index must be in 0 to 127, got a number outside it");
     }
-    *out = {find_or_load("cuda"), static_cast<int8_t>(i)};
+    *out = {find_or_load("cuda", ("cuda:" + std::to_string(i)).c_str()), static_cast<int8_t>(i)};
     return true;
   }
   return false;
@@ -153,16 +156,12 @@ Device resolve(Device d) {
   return d;
 }
 
-uint8_t register_device_type(const char* name, PyObject* backend) {
+uint8_t register_device_type(const char* name) {
   int i = find_device_type(name);
-  if (i < 0) {
-    if (g_ntypes == kMaxDeviceTypes) fail(PyExc_RuntimeError, "register_device_type: at most %d device types, got one more: '%s'", kMaxDeviceTypes, name);
-    i = g_ntypes++;
-    g_types[i].name = name;
-  }
-  Py_XINCREF(backend);
-  Py_XSETREF(g_types[i].backend, backend);
-  return static_cast<uint8_t>(i);
+  if (i >= 0) return static_cast<uint8_t>(i);
+  if (g_ntypes == kMaxDeviceTypes) fail(PyExc_RuntimeError, "register_device_type: at most %d device types, got one more: '%s'", kMaxDeviceTypes, name);
+  g_types[g_ntypes].name = name;
+  return static_cast<uint8_t>(g_ntypes++);
 }
 
 int find_device_type(const char* name) {
@@ -172,19 +171,23 @@ int find_device_type(const char* name) {
 }
 const char* device_type_name(uint8_t type) { return g_types[type].name.c_str(); }
 PyObject* backend_of(uint8_t type) {
-  PyObject* b = g_types[type].backend;
-  if (!b) fail(PyExc_RuntimeError, "device type '%s' has no backend object. Register one with rushlight_register_backends.", device_type_name(type));
-  return b;
+  PyObject*& backend = g_types[type].backend;
+  if (!backend) {
+    if (!g_open_hook) fail(PyExc_RuntimeError, "device type '%s': backends cannot be opened before rushlight is imported", device_type_name(type));
+    backend = Ref<>::check(PyObject_CallFunction(g_open_hook, "s", device_type_name(type))).release();
+  }
+  return backend;
 }
 
-void set_device_finder(PyObject* hook) {
+void set_device_hook(const char* name, PyObject* hook) {
+  PyObject** slot = !std::strcmp(name, "find_device_type") ? &g_find_hook : &g_open_hook;
   Py_INCREF(hook);
-  Py_XSETREF(g_find_hook, hook);
+  Py_XSETREF(*slot, hook);
 }
 
 void init_device_type(PyObject* module) {
-  register_device_type("cpu", nullptr);
-  register_device_type("meta", nullptr);
+  register_device_type("cpu");
+  register_device_type("meta");
   g_device_type = reinterpret_cast<PyTypeObject*>(Ref<>::check(PyType_FromSpec(&spec)).release());
   g_cpu_object = new_device_object({kCPU, -1});
   PyModule_AddObjectRef(module, "device", reinterpret_cast<PyObject*>(g_device_type));

@@ -88,10 +88,10 @@ PyObject* size_object(int n, const int64_t* values);
 PyObject* device_object(Device);
 bool device_from_object(PyObject*, Device*);      // str, device or int; throws on unknown ones; false: another type
 Device resolve(Device);                           // gives an absent index its value
-uint8_t register_device_type(const char* name, PyObject* backend);
+uint8_t register_device_type(const char* name);
 int find_device_type(const char* name);           // -1: not registered
 const char* device_type_name(uint8_t type);
-PyObject* backend_of(uint8_t type);               // borrowed
+PyObject* backend_of(uint8_t type);               // borrowed; opens the backend at the first use
 void add_tensor_attribute(const char* name, PyObject* descriptor);
 
 extern DType g_default_dtype;

@@ -1,4 +1,5 @@
 // The Python face of Tensor: slots, attributes and the few methods that are not operators.
+#include <Python.h>
 #include <structmember.h>
 
 #include <cstring>
@@ -15,10 +16,8 @@ namespace {
 // What Python gives to C++ once: set with _C.set_hook(name, callable).
 struct Hooks {
   PyObject* repr = nullptr;          // Tensor -> str
-  PyObject* missing = nullptr;       // (Tensor type or tensor, name) -> value, or raises AttributeError
   PyObject* legacy_new = nullptr;    // Tensor(...) -> Tensor
   PyObject* reduce = nullptr;        // Tensor -> what pickle wants
-  PyObject* dlpack = nullptr;
 } g_hooks;
 
 Tensor* self_of(PyObject* o) { return reinterpret_cast<Tensor*>(o); }
@@ -78,27 +77,6 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 int tensor_init(PyObject*, PyObject*, PyObject*) { return 0; }
 
 // ---- attributes
-
-PyObject* getattro(PyObject* self, PyObject* name) {
-  PyObject* value = PyObject_GenericGetAttr(self, name);
-  if (value || !g_hooks.missing || !PyErr_ExceptionMatches(PyExc_AttributeError)) return value;
-  // Names of wheels that are not loaded yet: the hook loads the wheel, or raises the error that names it.
-  PyObject *type, *error, *trace;
-  PyErr_Fetch(&type, &error, &trace);
-  value = PyObject_CallFunctionObjArgs(g_hooks.missing, self, name, nullptr);
-  if (!value && !PyErr_Occurred()) {
-    PyErr_Restore(type, error, trace);
-    return nullptr;
-  }
-  Py_XDECREF(type);
-  Py_XDECREF(error);
-  Py_XDECREF(trace);
-  if (value == Py_NotImplemented) {  // loaded: the attribute is there now
-    Py_DECREF(value);
-    return PyObject_GenericGetAttr(self, name);
-  }
-  return value;
-}
 
 int setattro(PyObject* self, PyObject* name, PyObject* value) {
   if (PyObject_GenericSetAttr(self, name, value) < 0) return -1;
@@ -541,7 +519,7 @@ PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(Tensor, dict), 
 #define SLOT(name, fn) {Py_##name, reinterpret_cast<void*>(fn)}
 PyType_Slot slots[] = {
     SLOT(tp_new, tensor_new), SLOT(tp_init, tensor_init), SLOT(tp_dealloc, destroy_tensor), SLOT(tp_traverse, traverse), SLOT(tp_clear, clear),
-    SLOT(tp_getattro, getattro), SLOT(tp_setattro, setattro), SLOT(tp_getset, getset), SLOT(tp_methods, methods), SLOT(tp_members, members),
+    SLOT(tp_setattro, setattro), SLOT(tp_getset, getset), SLOT(tp_methods, methods), SLOT(tp_members, members),
     SLOT(tp_repr, repr), SLOT(tp_hash, hash), SLOT(tp_richcompare, compare), SLOT(tp_iter, iter),
     SLOT(nb_add, nb_add), SLOT(nb_subtract, nb_sub), SLOT(nb_multiply, nb_mul), SLOT(nb_true_divide, nb_div), SLOT(nb_floor_divide, nb_floordiv),
     SLOT(nb_remainder, nb_mod), SLOT(nb_power, nb_pow), SLOT(nb_matrix_multiply, nb_matmul), SLOT(nb_and, nb_and), SLOT(nb_or, nb_or),
@@ -568,11 +546,10 @@ void bind_slot(Operator* o) {
 
 void set_tensor_hook(const char* name, PyObject* fn) {
   PyObject** slot = !std::strcmp(name, "repr")         ? &g_hooks.repr
-                    : !std::strcmp(name, "missing")    ? &g_hooks.missing
                     : !std::strcmp(name, "legacy_new") ? &g_hooks.legacy_new
                     : !std::strcmp(name, "reduce")     ? &g_hooks.reduce
                                                        : nullptr;
-  if (!slot) fail(PyExc_ValueError, "set_hook: unknown hook '%s', known are legacy_new, missing, reduce, repr", name);
+  if (!slot) fail(PyExc_ValueError, "set_hook: unknown hook '%s', known are find_device_type, legacy_new, open_backend, reduce, repr", name);
   Py_INCREF(fn);
   Py_XSETREF(*slot, fn);
 }

@@ -1,0 +1,61 @@
+"""rushlight: PyTorch's API in pieces. `import rushlight as torch` runs a PyTorch program.
+
+This module is the tensor core. Every further area (`rushlight.linalg`, `rushlight.nn`, ...) is a wheel of its own that
+loads when it is first asked for; asking for one that is not installed names the command that brings it.
+"""
+
+from pkgutil import extend_path as _extend_path
+
+__path__ = _extend_path(__path__, __name__)
+__version__ = "0.1.0"
+
+from . import _areas, _registry  # noqa: E402
+from ._C import (  # noqa: E402
+    Size as Size,
+    Tensor as Tensor,
+    bfloat16 as bfloat16,
+    bool as bool,
+    can_cast as can_cast,
+    complex64 as complex64,
+    complex128 as complex128,
+    device as device,
+    dtype as dtype,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    from_numpy as from_numpy,
+    get_default_dtype as get_default_dtype,
+    get_num_threads as get_num_threads,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    promote_types as promote_types,
+    result_type as result_type,
+    set_default_device as set_default_device,
+    set_default_dtype as set_default_dtype,
+    set_num_threads as set_num_threads,
+    uint8 as uint8,
+)  # fmt: skip
+
+half = float16
+float = float32
+double = float64
+cfloat = complex64
+cdouble = complex128
+short = int16
+int = int32
+long = int64
+
+_registry.register_core()
+_areas.install()
+__getattr__ = _areas.getter(__name__)
+
+
+def get_include() -> str:
+    """Path of the C headers, for compiling extensions against the C API."""
+    from pathlib import Path
+
+    here = Path(__file__).parent / "include"
+    # In a source tree the headers stand beside src/.
+    return str(here if here.is_dir() else Path(__file__).parents[2] / "include")

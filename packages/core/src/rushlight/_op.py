@@ -1,0 +1,230 @@
+"""The record of an operator: schema, kernels, gradient and samples of one op in one place.
+
+Everything else derives from it: the function, the method, `op_`, `out=`, the meta result, the conformance tests and the
+capability table. A record changes nothing until `define` is called, which the registry does when the wheel that brings
+it is loaded.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from . import _C
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a kind of op shares: the C++ prologue that checks, promotes, infers the shape and allocates.
+
+    Attributes:
+        name: "function", "pointwise", "reduction", "view", "factory" or "composite".
+        promote: How a pointwise op picks dtypes, see `pointwise`.
+        loop: Name of the native loops, where it is not the op's own.
+    """
+
+    name: str
+    promote: str = "same"
+    loop: str | None = None
+
+
+FUNCTION = Family("function")
+REDUCTION = Family("reduction")
+VIEW = Family("view")
+FACTORY = Family("factory")
+COMPOSITE = Family("composite")
+
+
+def pointwise(promote: str = "same", loop: str | None = None) -> Family:
+    """The family of ops that compute each element from the elements at the same place.
+
+    Args:
+        promote: "same" (the promoted dtype of all tensors), "float" (integers compute in the default float dtype),
+            "bool" (the result is bool), "real" (complex gives real), "where" (the first tensor is a bool condition),
+            "scalars" (number parameters take part), "none" (the first tensor's dtype).
+        loop: Name of the native loops, where it is not the op's own.
+    """
+    return Family("pointwise", promote, loop)
+
+
+class Sample(NamedTuple):
+    """One call of an op: `op(*args, **kwargs)`."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = {}
+
+
+_SCHEMA_NAME = re.compile(r"(?:(?P<namespace>\w+)::)?(?P<base>\w+)(?:\.(?P<overload>\w+))?\(")
+
+operators: dict[str, Any] = {}
+"""The callable of every name, as "add", "add_" or "linalg::inv"; overloads share one."""
+
+
+class Op:
+    """The record of one operator, or of one overload of it.
+
+    Args:
+        schema: Signature in PyTorch's schema grammar: `"name.overload(Type arg=default, *, ...) -> Type"`, with a
+            namespace where it is not in `rushlight` itself (`"linalg::inv(Tensor A) -> Tensor"`).
+        family: Kind of op.
+        method: Whether it is a method of Tensor too; by default when the first parameter is `Tensor self`.
+        function: Whether it is a function of its module.
+        inplace: Whether `op_` exists.
+        out: Whether `out=` is accepted.
+        aliases: Further names of the function and method.
+        differentiable: False for an op whose results never carry gradients.
+        mixed_devices: Whether the arguments may live on different devices.
+        doc: Docstring of the public function, Google style.
+
+    Example:
+        >>> from rushlight._op import Op, pointwise
+        >>> double = Op("double_it(Tensor self) -> Tensor", family=pointwise(), doc="Twice the input.")
+        >>> double = double.array(lambda xp, x: x + x).grad(self="grad * 2")
+    """
+
+    def __init__(
+        self,
+        schema: str,
+        *,
+        family: Family = FUNCTION,
+        method: bool | None = None,
+        function: bool = True,
+        inplace: bool = False,
+        out: bool = True,
+        aliases: Iterable[str] = (),
+        differentiable: bool = True,
+        mixed_devices: bool = False,
+        doc: str | None = None,
+    ) -> None:
+        match = _SCHEMA_NAME.match(schema)
+        if not match:
+            raise ValueError(f"Op: a schema starts with a name and '(', got schema={schema!r}.")
+        self.schema = schema
+        self.namespace: str | None = match["namespace"]
+        self.base: str = match["base"]
+        self.name = schema[: schema.index("(")]
+        self.family = family
+        self.method = schema[schema.index("(") :].startswith(("(Tensor self", "(Tensor(a) self", "(Tensor(a!) self")) if method is None else method
+        self.function = function
+        self.inplace = inplace
+        self.out = out
+        self.aliases = tuple(aliases)
+        self.differentiable = differentiable
+        self.mixed_devices = mixed_devices
+        self.doc = inspect.cleandoc(doc) if doc else None
+        self.grads: dict[tuple[str, ...], Any] = {}
+        self.tangent: Any = None
+        self.array_kernel: Callable[..., Any] | None = None
+        self.composite_kernel: Callable[..., Any] | None = None
+        self.kernels: dict[str, Callable[..., Any]] = {}
+        self.sampler: Callable[..., Iterable[Sample]] | None = None
+        self.reference: Callable[..., Any] | None = None
+        self.tolerance: dict[str, tuple[float, float]] = {}
+
+    def __repr__(self) -> str:
+        return f"Op({self.schema!r})"
+
+    # -- what it computes
+
+    def kernel(self, device_type: str, fn: Callable[..., Any]) -> Op:
+        """Gives the kernel of one device type, a callable on tensors. Native CPU kernels bind by the op's name."""
+        self.kernels[device_type] = fn
+        return self
+
+    def array(self, fn: Callable[..., Any]) -> Op:
+        """Gives the array kernel `fn(xp, *args)`: runs on every device through its array namespace.
+
+        Tensors arrive as arrays (of the promoted dtype in the pointwise family), dtypes as NumPy dtypes, the rest as
+        the schema says.
+        """
+        self.array_kernel = fn
+        return self
+
+    def composite(self, fn: Callable[..., Any]) -> Op:
+        """Gives the definition over other ops, for every device; differentiable through its parts."""
+        self.composite_kernel = fn
+        return self
+
+    # -- how it differentiates
+
+    def grad(self, names: Sequence[str] | None = None, rule: Any = None, /, **rules: Any) -> Op:
+        """Gives gradient rules, as data: only the autograd wheel reads them.
+
+        Args:
+            names: Parameters that `rule` serves together, returning a tuple of gradients.
+            rule: A callable for `names`.
+            **rules: By parameter: an expression over ops (`"grad * conj(other)"`) or a callable, whose parameters are
+                the op's own, `grad` and `result`; None states that there is no gradient.
+        """
+        if names is not None:
+            self.grads[tuple(names)] = rule
+        self.grads.update({(name,): value for name, value in rules.items()})
+        return self
+
+    def jvp(self, rule: Any) -> Op:
+        """Gives the forward-mode rule, where it is simpler than the one that the gradients imply."""
+        self.tangent = rule
+        return self
+
+    # -- how it is tested
+
+    def samples(
+        self,
+        fn: Callable[..., Iterable[Sample]],
+        reference: Callable[..., Any] | None = None,
+        tolerance: dict[str, tuple[float, float]] | None = None,
+    ) -> Op:
+        """Gives calls to test with.
+
+        Args:
+            fn: `fn(make, dtype)` yields `Sample`s; `make(*shape, low=, high=)` makes a tensor of the dtype.
+            reference: The same function in NumPy, SciPy or mpmath; without it the array kernel over NumPy.
+            tolerance: (relative, absolute) by dtype name, where the defaults are too strict.
+        """
+        self.sampler = fn
+        self.reference = reference
+        self.tolerance = tolerance or {}
+        return self
+
+    # -- registration
+
+    def define(self) -> None:
+        """Registers the op with the dispatcher and puts its names in place."""
+        _C.define_op(
+            self.schema, self.family.name, self.family.promote, self, self.differentiable, self.mixed_devices, self.out,
+            self.family.loop or self.base,
+        )  # fmt: skip
+        if self.array_kernel is not None:
+            _C.set_kernel(self.name, None, self.array_kernel)
+        if self.composite_kernel is not None:
+            _C.set_kernel(self.name, "", self.composite_kernel)
+        for device_type, fn in self.kernels.items():
+            _C.set_kernel(self.name, device_type, fn)
+        prefix = f"{self.namespace}::" if self.namespace else ""
+        for name in (self.base, *self.aliases):
+            self._publish(prefix, name, inplace=False)
+            if self.inplace:
+                self._publish(prefix, name + "_", inplace=True)
+
+    def _publish(self, prefix: str, name: str, inplace: bool) -> None:
+        operator = operators.get(prefix + name)
+        if operator is not None:
+            _C.add_overload(operator, self.name)
+            operator.__doc__ = operator.__doc__ or self.doc
+        else:
+            operator = operators[prefix + name] = _C.make_operator(name, [self.name], inplace)
+            operator.__doc__ = self.doc
+            operator.__module__ = f"rushlight.{self.namespace}" if self.namespace else "rushlight"
+        if self.function and (not prefix or name in self.aliases):
+            vars(sys.modules["rushlight"]).setdefault(name, operator)
+        if self.method:
+            _C.add_method(name, operator)
+
+    @property
+    def operator(self) -> Any:
+        """The public callable, once defined."""
+        return operators[f"{self.namespace}::{self.base}" if self.namespace else self.base]

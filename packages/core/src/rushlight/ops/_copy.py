@@ -1,0 +1,49 @@
+"""Copies, conversions and fills."""
+
+from __future__ import annotations
+
+from .._op import FUNCTION, Op
+from ._samples import unary
+
+clone = Op(
+    "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    out=False,
+    doc="""A copy with memory of its own, in the same order of memory.
+
+    Args:
+        input: Tensor of any shape.
+        memory_format: `contiguous_format` for row-major memory, else the order of the input is kept.
+
+    Returns:
+        Tensor of the same shape and dtype.
+
+    Example:
+        >>> x = rushlight.zeros(2)
+        >>> x.clone().fill_(1), x
+        (tensor([1., 1.]), tensor([0., 0.]))
+    """,
+).grad(self="grad").samples(unary(), lambda x, memory_format=None: x.copy())  # fmt: skip
+
+copy_ = Op(
+    "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
+    function=False,
+    mixed_devices=True,
+    doc="Copies the elements of `src`, broadcast and converted, into this tensor and returns it.",
+)
+
+fill_ = Op(
+    "fill_(Tensor(a!) self, Scalar value) -> Tensor(a!)",
+    doc="Sets every element to `value` and returns the tensor.",
+)
+
+fill_tensor = Op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", mixed_devices=True, doc=fill_.doc)
+
+contiguous = Op(
+    "contiguous(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    function=False,
+    out=False,
+    doc="The tensor itself when its memory is row-major without gaps, else a copy that is.",
+).grad(self="grad")  # fmt: skip
+
+_cast = Op("_cast(Tensor self, ScalarType dtype) -> Tensor", family=FUNCTION, out=False, method=False, doc="The elements in another dtype.")
+_move = Op("_move(Tensor self, Device device) -> Tensor", method=False, out=False, mixed_devices=True, doc="A copy on another device.")
