@@ -246,6 +246,12 @@ bool convert(const OpRecord* op, int index, PyObject* o, Frame& f) {
   return true;
 }
 
+// The name without its overload, as the user wrote it.
+std::string short_name(const Op* op) {
+  std::string s = op->name;
+  return s.substr(0, s.find('.'));
+}
+
 struct Extras {
   PyObject* out = nullptr;
   bool requires_grad = false;
@@ -267,7 +273,7 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
       int64_t* list = f.reserve_ints(nargs - first);
       for (Py_ssize_t i = first; i < nargs; ++i)
         if (!int_from_object(args[i], &list[i - first])) {
-          if (why) *why = std::string(op->name) + "(): argument '" + op->params[first].name + "' must be tuple of ints, but found element of type " + Py_TYPE(args[i])->tp_name + " at pos " + std::to_string(i - first);
+          if (why) *why = short_name(op) + "(): argument '" + op->params[first].name + "' must be tuple of ints, but found element of type " + Py_TYPE(args[i])->tp_name + " at pos " + std::to_string(i - first);
           return false;
         }
       Arg* a = new (out + first) Arg();
@@ -280,7 +286,7 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
   }
   if (used > op->npositional) {
     if (why)
-      *why = std::string(op->name) + "() takes " + std::to_string(op->npositional) + " positional argument" + (op->npositional == 1 ? "" : "s") + " but " + std::to_string(nargs) + " were given";
+      *why = short_name(op) + "() takes " + std::to_string(op->npositional) + " positional argument" + (op->npositional == 1 ? "" : "s") + " but " + std::to_string(nargs) + " were given";
     return false;
   }
   auto put = [&](int i, PyObject* o, Py_ssize_t position) {
@@ -288,7 +294,7 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
     given |= 1u << i;
     if (convert(op, i, o, f)) return true;
     if (why) {
-      *why = std::string(op->name) + "(): argument '" + (std::strcmp(op->params[i].name, "self") ? op->params[i].name : "input") + "'";
+      *why = short_name(op) + "(): argument '" + (std::strcmp(op->params[i].name, "self") ? op->params[i].name : "input") + "'";
       if (position >= 0) *why += " (position " + std::to_string(position + 1) + ")";
       *why += std::string(" must be ") + type_text(op->params[i]) + ", not " + Py_TYPE(o)->tp_name;
     }
@@ -308,7 +314,7 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
           if (PyUnicode_Compare(key.first, name) == 0) index = key.second;
       if (index >= 0) {
         if (given & (1u << index)) {
-          if (why) *why = std::string(op->name) + "() got multiple values for argument '" + PyUnicode_AsUTF8(name) + "'";
+          if (why) *why = short_name(op) + "() got multiple values for argument '" + PyUnicode_AsUTF8(name) + "'";
           return false;
         }
         if (!put(index, value, -1)) return false;
@@ -324,7 +330,7 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
           for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) fits &= is_tensor(PyTuple_GET_ITEM(value, i));
         }
         if (!fits) {
-          if (why) *why = std::string(op->name) + "(): argument 'out' must be Tensor, not " + Py_TYPE(value)->tp_name;
+          if (why) *why = short_name(op) + "(): argument 'out' must be Tensor, not " + Py_TYPE(value)->tp_name;
           return false;
         }
         extra.out = value;
@@ -334,7 +340,7 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
         extra.requires_grad = value == Py_True;
         continue;
       }
-      if (why) *why = std::string(op->name) + "() got an unexpected keyword argument '" + PyUnicode_AsUTF8(name) + "'";
+      if (why) *why = short_name(op) + "() got an unexpected keyword argument '" + PyUnicode_AsUTF8(name) + "'";
       return false;
     }
   }
@@ -344,7 +350,7 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
     if (!p.has_default && !(p.optional && p.keyword_only)) {
       if (why) {
         std::string missing = std::string("\"") + (std::strcmp(p.name, "self") ? p.name : "input") + "\"";
-        *why = std::string(op->name) + "() missing 1 required positional arguments: " + missing;
+        *why = short_name(op) + "() missing 1 required positional arguments: " + missing;
       }
       return false;
     }

@@ -70,6 +70,8 @@ def register_core() -> None:
     global core
     from . import hooks
 
+    _C.set_hook("find_device_type", find_device_type)
+    _C.set_hook("open_backend", open_backend)
     core = Contributions(
         ops=hooks.rushlight_register_ops(), backends=hooks.rushlight_register_backends(), kernels={"cpu": []}
     )
