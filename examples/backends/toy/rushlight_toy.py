@@ -4,8 +4,7 @@ from types import ModuleType
 
 import numpy as np
 
-from rushlight.plugin import Backend, Op, pointwise
-from rushlight.testing import Sample
+from rushlight.plugin import Backend, Op, Sample, pointwise
 
 
 class Array:
@@ -87,21 +86,17 @@ class Toy(Backend):
         return array._hidden.copy()
 
 
-squareplus = Op("toy::squareplus(Tensor self, float b=4.0) -> Tensor", family=pointwise(promote="float"))
-
-
-@squareplus.array
-def squareplus_array(xp, x, b):
-    return (x + xp.sqrt(x * x + b)) / 2
-
-
-squareplus.grad(self="grad * (1 + self / sqrt(self * self + b)) / 2")
-
-
-@squareplus.samples(reference=lambda x, b=4.0: (x + np.sqrt(x * x + b)) / 2)
 def squareplus_samples(make, dtype):
-    yield Sample(make(2, 3))
-    yield Sample(make(), 1.0)
+    yield Sample((make(2, 3),))
+    yield Sample((make(), 1.0))
+
+
+squareplus = (
+    Op("toy::squareplus(Tensor self, float b=4.0) -> Tensor", family=pointwise("float"), doc="(x + sqrt(x² + b)) / 2.")
+    .array(lambda xp, x, b: (x + xp.sqrt(x * x + b)) / 2)
+    .grad(self="grad * (1 + self / sqrt(self * self + b)) / 2")
+    .samples(squareplus_samples, lambda x, b=4.0: (x + np.sqrt(x * x + b)) / 2)
+)
 
 
 def rushlight_register_backends():

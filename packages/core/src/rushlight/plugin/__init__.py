@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .._op import COMPOSITE, FACTORY, FUNCTION, REDUCTION, VIEW, Op, Sample, pointwise
 from .interface import (
     PLUGIN_API,
     Available,
@@ -27,19 +28,27 @@ if TYPE_CHECKING:
     from .manager import Plugin
 
 __all__ = [
+    "COMPOSITE",
+    "FACTORY",
+    "FUNCTION",
     "PLUGIN_API",
+    "REDUCTION",
+    "VIEW",
     "Available",
     "Backend",
     "DeviceProperties",
     "Format",
     "Kernel",
     "Layer",
+    "Op",
     "PluginError",
     "PluginWarning",
+    "Sample",
     "Unavailable",
     "backend",
     "load",
     "plugins",
+    "pointwise",
 ]
 
 

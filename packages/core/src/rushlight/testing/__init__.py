@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._op import Sample
 from ._comparison import assert_allclose, assert_close
 from ._dtypes import (
     all_types,
@@ -21,7 +22,7 @@ from ._dtypes import (
     integral_types,
     integral_types_and,
 )
-from ._samples import Maker, Sample, make_non_contiguous, make_tensor
+from ._samples import Maker, make_non_contiguous, make_tensor
 
 __all__ = [
     "Maker",

@@ -11,32 +11,14 @@ import numpy as np
 import rushlight
 
 
-class Sample:
-    """One call of an operator: `op(*sample.args, **sample.kwargs)`.
-
-    Example:
-        >>> sample = Sample(3, dim=1)
-        >>> sample.args, sample.kwargs
-        ((3,), {'dim': 1})
-    """
-
-    __slots__ = ("args", "kwargs")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.args, self.kwargs = args, kwargs
-
-    def __repr__(self) -> str:
-        return f"Sample(args={self.args!r}, kwargs={self.kwargs!r})"
-
-
 class Maker:
     """Makes the tensors of an operator's samples: the same values on every device and in every run.
 
     A samples function gets one as its first argument::
 
         def lerp_samples(make, dtype):
-            yield Sample(make(2, 3), make(2, 3), 0.5)
-            yield Sample(make(3), make(2, 1), make(3, low=0, high=1))
+            yield Sample((make(2, 3), make(2, 3), 0.5))
+            yield Sample((make(3), make(2, 1), make(3, low=0, high=1)))
 
     Args:
         dtype: Dtype of the tensors, unless a call says otherwise.

@@ -19,12 +19,13 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight import _registry
+from rushlight import _C, _registry
+from rushlight._op import VIEW, Sample
 
 from ._comparison import assert_close
 from ._dtypes import get_all_dtypes
 from ._pytest import CAPABILITIES
-from ._samples import Maker, Sample, make_non_contiguous
+from ._samples import Maker, make_non_contiguous
 
 DERIVED = (torch.float32, torch.int64, torch.bool, torch.complex64)
 """Dtypes for what follows from the value: out=, in-place, meta, strides, aliasing."""
@@ -42,7 +43,10 @@ class Case(NamedTuple):
     def samples(self, device: str, requires_grad: bool = False) -> list[Sample]:
         """Its samples; the same values for every device."""
         make = Maker(self.dtype, device, requires_grad, seed=zlib.crc32(str(self).encode()))
-        return list(self.op.sample_inputs(make, self.dtype))
+        samples = list(self.op.sampler(make, self.dtype)) if self.op.sampler else []
+        if not samples:
+            pytest.skip("no sample")
+        return samples
 
 
 def all_ops() -> list[Any]:
@@ -65,7 +69,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def call(op: Any, sample: Sample, **more: Any) -> Any:
     """Runs an operator, with the errors of an absent kernel or dtype as skips."""
     try:
-        return op.function(*sample.args, **sample.kwargs, **more)
+        return op.operator(*sample.args, **sample.kwargs, **more)
     except NotImplementedError as error:
         if op.name not in str(error):
             raise
@@ -74,6 +78,16 @@ def call(op: Any, sample: Sample, **more: Any) -> Any:
         if "not implemented for" in str(error):
             pytest.skip(str(error))
         raise
+
+
+def implementation(op: Any, device: str) -> str:
+    """How an operator runs on a device."""
+    info = _C.op_info(op.name)
+    if device in info["native"] or (device == "cpu" and info["loops"]) or op.family.name in ("view", "factory"):
+        return "native"
+    if device in info["python"]:
+        return "kernel"
+    return "array" if info["array"] else "composite"
 
 
 def tensors(value: Any) -> Iterator[Any]:
@@ -96,36 +110,41 @@ def change(value: Any, fn: Callable[[Any], Any]) -> Any:
 
 def change_tensors(sample: Sample, fn: Callable[[Any], Any]) -> Sample:
     """The sample with `fn` applied to every tensor."""
+    return change_leaves(sample, lambda leaf: fn(leaf) if isinstance(leaf, torch.Tensor) else leaf)
 
-    def leaf(value: Any) -> Any:
-        return fn(value) if isinstance(value, torch.Tensor) else value
 
-    return Sample(*change(list(sample.args), leaf), **{k: change(v, leaf) for k, v in sample.kwargs.items()})
+def change_leaves(sample: Sample, fn: Callable[[Any], Any]) -> Sample:
+    """The sample with `fn` applied to everything that is not a sequence."""
+    return Sample(change(sample.args, fn), {name: change(value, fn) for name, value in sample.kwargs.items()})
 
 
 def test_value(case: Case, device: str, request: pytest.FixtureRequest) -> None:
     capabilities = request.config.stash[CAPABILITIES][case.op.name]
     name = str(case.dtype).rpartition(".")[2]
     samples = case.samples(device)
-    if not samples:
-        pytest.skip("no sample in this dtype")
     capabilities[name] = "missing"
     results = [call(case.op, sample) for sample in samples]
     capabilities[name] = "failed"
-    for i, (sample, on_cpu, result) in enumerate(zip(samples, case.samples("cpu"), results, strict=True)):
-        rtol, atol = case.op.tolerance_for(case.dtype) or (None, None)
-        for tensor in tensors(result):
-            assert tensor.device == torch.empty(0, device=device).device, f"{sample}: the result is on {tensor.device}"
-        expected = call(case.op, on_cpu) if device != "cpu" else result
-        compare = {"rtol": rtol, "atol": atol, "equal_nan": True, "msg": lambda text, i=i: f"sample {i}: {text}"}
-        assert_close(result, expected, check_device=False, **compare)
+    rtol, atol = case.op.tolerance.get(name, (None, None))
+    for i, (on_cpu, result) in enumerate(zip(case.samples("cpu"), results, strict=True)):
+        compare = {"rtol": rtol, "atol": atol, "equal_nan": True, "check_device": False}
+        compare["msg"] = lambda text, i=i, on_cpu=on_cpu: f"{text}\n\nof sample {i}, {on_cpu}"
+        where = {tensor.device.type for tensor in tensors(result)}
+        assert where <= {device}, f"the result is on {where}"
         if case.op.reference:
-            values = change(list(on_cpu.args), to_reference), {k: to_reference(v) for k, v in on_cpu.kwargs.items()}
-            with np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                expected = case.op.reference(*values[0], **values[1])
-            assert_close(result, like_result(expected, result), check_device=False, **compare)
-    capabilities[name] = case.op.implementation(device)
+            expected = like_result(by_reference(case.op, on_cpu), result)
+            assert_close(result, expected, **compare)
+        if device != "cpu":
+            assert_close(result, call(case.op, on_cpu), **compare)
+    capabilities[name] = implementation(case.op, device)
+
+
+def by_reference(op: Any, sample: Sample) -> Any:
+    """What the record's reference says."""
+    arguments = change_leaves(sample, to_reference)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return op.reference(*arguments.args, **arguments.kwargs)
 
 
 def to_reference(value: Any) -> Any:
@@ -161,7 +180,8 @@ def test_noncontiguous(case: Case, device: str) -> None:
 
 
 def test_out(case: Case, device: str) -> None:
-    if not case.op.has_out:
+    info = _C.op_info(case.op.name)
+    if not case.op.out or not info["outputs"] or info["view"]:
         pytest.skip("no out=")
     for sample in case.samples(device):
         expected = call(case.op, sample)
@@ -174,15 +194,16 @@ def test_out(case: Case, device: str) -> None:
 
 
 def test_inplace(case: Case, device: str) -> None:
-    if not case.op.has_inplace:
+    if not case.op.inplace:
         pytest.skip("no in-place form")
+    inplace = getattr(torch.Tensor, case.op.base + "_")
     for sample, again in zip(case.samples(device), case.samples(device), strict=True):
         expected = call(case.op, sample)
         target = again.args[0]
         if expected.shape != target.shape or not torch.can_cast(expected.dtype, target.dtype):
             continue
         version = target._version
-        result = getattr(target, case.op.method_name + "_")(*again.args[1:], **again.kwargs)
+        result = inplace(target, *again.args[1:], **again.kwargs)
         assert result is target, "the in-place form does not return its argument"
         assert_close(target, expected.to(target.dtype), equal_nan=True)
         assert target._version > version, "the in-place form does not count as a write"
@@ -198,24 +219,22 @@ def test_meta(case: Case, device: str) -> None:
 
 
 def test_aliasing(case: Case, device: str) -> None:
-    """A view shares memory with its argument, any other result with nothing."""
+    """What shares memory with an argument is the argument or a view that says so."""
     for sample in case.samples(device):
         inputs = list(tensors(sample.args))
+        results = [tensor for tensor in tensors(call(case.op, sample)) if not any(tensor is each for each in inputs)]
+        apart = [tensor for tensor in results if not tensor._is_view()]
         before = [tensor.clone() for tensor in inputs]
-        results = [tensor for tensor in tensors(call(case.op, sample)) if tensor.numel()]
-        if case.op.may_alias or not inputs or not results:
-            pytest.skip("may share memory")
-        for result in results:
-            result.fill_(True) if case.op.is_view else result.zero_()
-        if case.op.is_view:
-            assert inputs[0]._version > 0, "writing to the view does not count as a write to its base"
-        else:
-            assert_close(inputs, before, equal_nan=True, msg=lambda text: f"the result shares memory: {text}")
+        for tensor in apart:
+            tensor.zero_()
+        assert_close(inputs, before, equal_nan=True, msg=lambda text: f"the result shares memory: {text}")
+        if case.op.family is VIEW:
+            assert not apart or not results, "the result is not a view of its argument"
 
 
 def test_gradient(case: Case, device: str) -> None:
     autograd = pytest.importorskip("rushlight.autograd", exc_type=ImportError)
-    if not case.op.is_differentiable:
+    if not case.op.differentiable or not (case.op.composite_kernel or any(case.op.grads.values())):
         pytest.skip("not differentiable")
     for i, sample in enumerate(case.samples(device, requires_grad=True)):
         leaves = [t for t in tensors([sample.args, sample.kwargs]) if t.requires_grad]
@@ -248,13 +267,13 @@ def function_of_leaves(op: Any, sample: Sample) -> Callable[..., Any]:
 def test_errors(op: Any, device: str) -> None:
     """Arguments that fit no signature, and tensors of two devices."""
     with pytest.raises(TypeError):
-        op.function(object())
+        op.operator(object())
     with pytest.raises(TypeError):
-        op.function(no_such_argument=1)
+        op.operator(no_such_argument=1)
     for sample in Case(op, torch.float32).samples(device):
-        if sum(tensor.ndim > 0 for tensor in tensors(sample.args)) > 1 and not op.may_alias:
+        if sum(tensor.ndim > 0 for tensor in tensors(sample.args)) > 1 and not op.mixed_devices:
             first = next(tensors(sample.args))
             mixed = change_tensors(sample, lambda tensor, first=first: tensor if tensor is first else tensor.to("meta"))
             with pytest.raises(RuntimeError):
-                op.function(*mixed.args, **mixed.kwargs)
+                op.operator(*mixed.args, **mixed.kwargs)
             break
