@@ -20,16 +20,16 @@ struct DeviceObject {
 };
 PyTypeObject* g_device_type = nullptr;
 PyObject* g_cpu_object = nullptr;
-// Given by Python: find(name, device string) registers a device type or raises the error that lists the known ones;
-// open(name) gives its backend, opened.
+// Given by Python: find(name) registers a device type or raises the error that lists the known ones; open(name) gives its
+// backend, opened.
 PyObject* g_find_hook = nullptr;
 PyObject* g_open_hook = nullptr;
 
-uint8_t find_or_load(const std::string& name, const char* device) {
+uint8_t find_or_load(const std::string& name) {
   int i = find_device_type(name.c_str());
   if (i >= 0) return static_cast<uint8_t>(i);
   if (g_find_hook) {
-    Ref<>::check(PyObject_CallFunction(g_find_hook, "ss", name.c_str(), device));
+    Ref<>::check(PyObject_CallFunction(g_find_hook, "s", name.c_str()));
     i = find_device_type(name.c_str());
     if (i >= 0) return static_cast<uint8_t>(i);
   }
@@ -47,7 +47,7 @@ Device parse(const char* text) {
       fail(PyExc_RuntimeError, "Invalid device string: '%s'. Write TYPE or TYPE:INDEX, as 'cpu' or 'cuda:0'.", text);
   }
   if (type.empty()) fail(PyExc_RuntimeError, "Device string must not be empty");
-  return {find_or_load(type, text), static_cast<int8_t>(index)};
+  return {find_or_load(type), static_cast<int8_t>(index)};
 }
 
 PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
@@ -137,7 +137,7 @@ bool device_from_object(PyObject* o, Device* out) {
       PyErr_Clear();
       fail(PyExc_RuntimeError, "Device index must be in 0 to 127, got a number outside it");
     }
-    *out = {find_or_load("cuda", ("cuda:" + std::to_string(i)).c_str()), static_cast<int8_t>(i)};
+    *out = {find_or_load("cuda"), static_cast<int8_t>(i)};
     return true;
   }
   return false;

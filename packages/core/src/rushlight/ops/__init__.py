@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from .._op import operators
 
 if TYPE_CHECKING:
     from .._op import Op
@@ -20,3 +22,34 @@ def records() -> list[Op]:
         module = import_module(f"{__name__}.{family}")
         found += [value for value in vars(module).values() if isinstance(value, Op) and value not in found]
     return found
+
+
+class Namespace:
+    """The operators of one wheel: `rushlight.ops.toy.squareplus` is the operator "toy::squareplus"."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __getattr__(self, name: str) -> Any:
+        operator = operators.get(f"{self.__name__}::{name}")
+        if operator is None:
+            known = ", ".join(
+                sorted(key.partition("::")[2] for key in operators if key.startswith(f"{self.__name__}::"))
+            )
+            raise AttributeError(f"rushlight.ops.{self.__name__} has no operator {name!r}. It has {known}.")
+        return operator
+
+
+def __getattr__(name: str) -> Namespace:
+    from .. import _registry
+
+    def is_known() -> bool:
+        return any(key.startswith(f"{name}::") for key in operators)
+
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if not is_known():
+        _registry.manager().load_all(ours=True)
+    if not is_known():
+        raise AttributeError(f"rushlight.ops has no namespace {name!r}: no plugin brings operators of that name")
+    return Namespace(name)
