@@ -284,6 +284,9 @@ template <int Count, int I = 0, class F>
 // R rows of A times N vectors of B. `last` lanes of the last vector exist; the panel form may read all of its lanes.
 template <class T, int R, int N, class A, class B>
 [[gnu::noinline]] void tile(int64_t k, A a, B b, T* c, int64_t c_row, int64_t last, const Finish<T>& finish) {
+  if (k >= 64) {
+    repeat<R * N>([&](auto x) RL_INLINE { __builtin_prefetch(c + x.value / N * c_row + x.value % N * kLanes<T>, 1); });
+  }
   Vec<T> sum[R * N];
   repeat<R * N>([&](auto x) RL_INLINE { sum[x.value] = Vec<T>{}; });
   for (int64_t p = 0; p < k; ++p) {
