@@ -4,92 +4,22 @@
 //   direct  A and B are read in place: small products, and a row vector times a matrix;
 //   blocked A and B are copied block by block into panels that stay in the caches, C is written in place;
 //   staged  as blocked, for types that do not compute in themselves: panels are converted, sums wait in a float block.
-// `rows_dot_rows` serves the few-row products where both operands are contiguous along k.
+// `rows_dot_columns` serves the few-row products where both operands are contiguous along k.
 #include <cstring>
-#if defined(__AVX512F__) || defined(__AVX2__)
-#include <immintrin.h>
-#endif
 
 #include "../parallel.h"
 #include "gemm.h"
-
-#define RL_INLINE __attribute__((always_inline))
+#include "rushlight/simd.h"
 
 namespace rl {
 namespace RL_ISA {
 namespace {
-
-#if defined(__AVX512F__)
-constexpr int kVecBytes = 64, kFloatRows = 14, kVecs = 2;
-#elif defined(__AVX2__)
-constexpr int kVecBytes = 32, kFloatRows = 6, kVecs = 2;
-#elif defined(__aarch64__)
-constexpr int kVecBytes = 16, kFloatRows = 8, kVecs = 3;
-#else
-constexpr int kVecBytes = 16, kFloatRows = 4, kVecs = 2;
-#endif
 
 // Integers, rare as they are, get fewer and smaller kernels.
 template <class T>
 constexpr bool kFloating = T(0.5) != T(0);
 template <class T>
 constexpr int kRows = kFloating<T> ? kFloatRows : 4;
-
-template <class T>
-struct VecOf {
-  typedef T type __attribute__((vector_size(kVecBytes)));
-};
-template <class T>
-using Vec = typename VecOf<T>::type;
-template <class T>
-constexpr int kLanes = kVecBytes / static_cast<int>(sizeof(T));
-
-constexpr int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-constexpr int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-constexpr int64_t parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
-
-template <class T>
-inline Vec<T> load(const T* p) {
-  Vec<T> v;
-  std::memcpy(&v, p, sizeof(v));
-  return v;
-}
-template <class T>
-inline void store(T* p, Vec<T> v) {
-  std::memcpy(p, &v, sizeof(v));
-}
-template <class T>
-inline Vec<T> splat(T x) {
-  return x - Vec<T>{};  // exact, unlike x + 0
-}
-
-// The first `n` lanes, the others zero; 0 <= n <= kLanes. Memory behind them is not touched.
-template <class T>
-inline Vec<T> load(const T* p, int64_t n) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4) {
-    return reinterpret_cast<Vec<T>>(_mm512_maskz_loadu_epi32(static_cast<__mmask16>((1u << n) - 1), p));
-  } else {
-    return reinterpret_cast<Vec<T>>(_mm512_maskz_loadu_epi64(static_cast<__mmask8>((1u << n) - 1), p));
-  }
-#else
-  Vec<T> v{};
-  std::memcpy(&v, p, static_cast<size_t>(n) * sizeof(T));
-  return v;
-#endif
-}
-template <class T>
-inline void store(T* p, Vec<T> v, int64_t n) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4) {
-    _mm512_mask_storeu_epi32(p, static_cast<__mmask16>((1u << n) - 1), reinterpret_cast<__m512i>(v));
-  } else {
-    _mm512_mask_storeu_epi64(p, static_cast<__mmask8>((1u << n) - 1), reinterpret_cast<__m512i>(v));
-  }
-#else
-  std::memcpy(p, &v, static_cast<size_t>(n) * sizeof(T));
-#endif
-}
 
 // ---- element types: what they are stored as, what they compute in, how many real planes they have
 
@@ -268,19 +198,6 @@ template <class T>
   }
 }
 
-// f(Constant<0>), f(Constant<1>), ...: a loop whose indices are constants before the optimizer places arrays in registers.
-template <int I>
-struct Constant {
-  static constexpr int value = I;
-};
-template <int Count, int I = 0, class F>
-[[gnu::always_inline]] inline void repeat(const F& f) {
-  if constexpr (I < Count) {
-    f(Constant<I>{});
-    repeat<Count, I + 1>(f);
-  }
-}
-
 // R rows of A times N vectors of B. `last` lanes of the last vector exist; the panel form may read all of its lanes.
 template <class T, int R, int N, class A, class B>
 [[gnu::noinline]] void tile(int64_t k, A a, B b, T* c, int64_t c_row, int64_t last, const Finish<T>& finish) {
@@ -288,15 +205,7 @@ template <class T, int R, int N, class A, class B>
     repeat<R * N>([&](auto x) RL_INLINE { __builtin_prefetch(c + x.value / N * c_row + x.value % N * kLanes<T>, 1); });
   }
   Vec<T> sum[R * N];
-  repeat<R * N>([&](auto x) RL_INLINE { sum[x.value] = Vec<T>{}; });
-  for (int64_t p = 0; p < k; ++p) {
-    Vec<T> row[N];
-    repeat<N>([&](auto j) RL_INLINE { row[j.value] = j.value + 1 < N ? b.vec(p, j.value) : b.last_vec(p, j.value, last); });
-    repeat<R>([&](auto i) RL_INLINE {
-      const Vec<T> x = splat(a.at(i.value, p));
-      repeat<N>([&](auto j) RL_INLINE { sum[i.value * N + j.value] += x * row[j.value]; });
-    });
-  }
+  multiply<T, R, N>(k, a, b, last, sum);
   if (finish.plain()) {
     repeat<R * N>([&](auto x) RL_INLINE {
       constexpr int i = x.value / N, j = x.value % N;
@@ -618,21 +527,6 @@ void direct(int64_t m, int64_t n, int64_t k, const Operands<T>& o, const Finish<
 }
 
 // ---- few rows
-
-template <class T>
-inline T sum_lanes(Vec<T> v) {
-  typedef T Half __attribute__((vector_size(kVecBytes / 2)));
-  Half low, high;
-  std::memcpy(&low, &v, sizeof(low));
-  std::memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof(low), sizeof(high));
-  low += high;
-  T part[kLanes<T> / 2];
-  std::memcpy(part, &low, sizeof(low));
-  for (int width = kLanes<T> / 4; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) part[i] += part[i + width];
-  }
-  return part[0];
-}
 
 // R rows of A times C columns of B, all contiguous along k.
 template <class T, int R, int C>
