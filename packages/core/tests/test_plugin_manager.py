@@ -245,6 +245,7 @@ def test_kernels_come_with_the_device(site):
     )
     assert out.splitlines() == [
         "asked for cpu",
+        "asked for meta",
         "not yet open",
         "asked for alpha",
         "negated by alpha",
@@ -292,3 +293,46 @@ def test_threads_that_ask_at_once(site):
         """
     )
     assert out == "{'alpha'}\n"
+
+
+def test_the_cpu_stands_in_where_a_backend_allows_it(site):
+    site.wheel(
+        "alpha",
+        """
+        import numpy as np
+        from rushlight.plugin import Backend, Op
+
+        class Device(Backend):
+            name = "alpha"
+            xp = np
+
+        def rushlight_register_backends():
+            return [Device]
+
+        def rushlight_register_ops():
+            host = Op("alpha::host_only(Tensor self, Tensor[] more) -> Tensor").kernel("cpu", lambda x, more: x + more[0])
+            return [host]
+        """,
+    )
+    out = site.run(
+        """
+        import rushlight, warnings
+        x = rushlight.ones(2, device="alpha")
+        op = rushlight.ops.alpha.host_only
+        try:
+            op(x, [x])
+        except NotImplementedError as error:
+            print(error)
+        rushlight.plugin.backend("alpha").fallback = True
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            y = op(op(x, [x]), [x])
+        print(y.device, y._array(), *(warning.message for warning in caught))
+        """
+    )
+    assert out.splitlines() == [
+        "alpha::host_only: no kernel for device type 'alpha', got a call on alpha:0. "
+        "A plugin gives one through rushlight_register_kernels('alpha').",
+        "alpha:0 [3. 3.] alpha::host_only: device type 'alpha' has no kernel for it, "
+        "the CPU stands in through a copy each way.",
+    ]

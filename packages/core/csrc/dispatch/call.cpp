@@ -57,13 +57,6 @@ PyObject* dispatch(Call& c) {
   return run(c);
 }
 
-// The next devices' errors name what could be done about it.
-[[noreturn]] static void no_kernel(const Call& c) {
-  fail(PyExc_NotImplementedError,
-       "%s: no kernel for device type '%s', got a call on %s. A plugin gives one through rushlight_register_kernels('%s').", c.op->name,
-       device_type_name(c.device.type), device_text(c.device).c_str(), device_type_name(c.device.type));
-}
-
 static PyObject* run_python(Call& c, PyObject* fn) {
   Ref<> args, kwargs;
   int npositional = static_cast<const OpRecord*>(c.op)->npositional;
@@ -88,7 +81,7 @@ static PyObject* run_kernel(Call& c) {
   if (op->impl) return op->impl(c);
   if (op->array_kernel && type != kMeta) return run_array_kernel(c, op);
   if (op->composite) return run_python(c, op->composite);
-  no_kernel(c);
+  return without_kernel(c);
 }
 
 void check_writable(const Op* op, const Tensor* t) {

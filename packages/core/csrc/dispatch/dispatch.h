@@ -110,6 +110,7 @@ inline Arg arg(const int64_t* v, int n) {
 bool number_from_object(PyObject*, Arg*);  // Python and NumPy numbers; false: something else
 PyObject* arg_to_object(const Arg&);       // new reference
 PyObject* run_array_kernel(Call&, const Op*);
+PyObject* without_kernel(Call&);           // NotImplementedError, or the CPU's result where the backend allows it
 
 // Writes `value` over `target`: in-place results and out=. Checks that the dtype can be cast.
 void write_result(const Op*, Tensor* target, Tensor* value, bool is_out);

@@ -130,11 +130,8 @@ Ref<Tensor> cast_input(Arg& a, DType to, Tensor* like) {
   return from_number(a, to, like->device);
 }
 
-// Devices other than the CPU: the array kernel sees promoted inputs, its result is brought to the output dtype.
+// What no native loop computes: the array kernel sees promoted inputs, its result is brought to the output dtype.
 PyObject* on_backend(Plan& p, Call& c, Tensor* target) {
-  if (!p.op->array_kernel)
-    fail(PyExc_NotImplementedError, "%s: no kernel for device type '%s', got tensors on %s. A plugin gives one through rushlight_register_kernels('%s').",
-         p.op->name, device_type_name(c.device.type), device_text(c.device).c_str(), device_type_name(c.device.type));
   std::vector<Ref<Tensor>> held;
   Arg args[kMaxParams];
   std::copy(c.args, c.args + p.op->nparams, args);
@@ -144,14 +141,14 @@ PyObject* on_backend(Plan& p, Call& c, Tensor* target) {
   for (int i = first; i < p.n; ++i) {
     Arg& a = args[p.in[i] - c.args];
     if (!a.is_tensor()) continue;  // numbers stay numbers
-    held.push_back(a.tensor->device == c.device ? to_dtype(a.tensor, p.compute) : to_dtype(a.tensor, p.compute));
+    held.push_back(to_dtype(a.tensor, p.compute));
     a.tensor = held.back().get();
   }
   Call below = c;
   below.args = args;
   below.out = nullptr;
   below.inplace = false;
-  Ref<> result = Ref<>::check(run_array_kernel(below, p.op));
+  Ref<> result = Ref<>::check(p.op->array_kernel ? run_array_kernel(below, p.op) : without_kernel(below));
   Tensor* r = as_tensor(result.get());
   Ref<Tensor> typed = to_dtype(r, p.output);
   if (!target) return typed.release_object();
@@ -168,6 +165,8 @@ PyObject* pointwise_impl(Call& c) {
     if (p.op->params[i].type == ParamType::Tensor && !c.args[i].none()) p.in[p.n++] = &c.args[i];
   plan_dtypes(p, c);
   plan_shape(p);
+  bool only_array = p.op->array_kernel && !static_cast<Loop*>(p.op->loops)[static_cast<int>(p.compute)];
+  bool by_array = c.device.type != kMeta && (c.device.type != kCPU || only_array);
 
   // The target: a fresh tensor, or what the call writes to.
   Tensor* target = c.inplace ? c.args[0].tensor : reinterpret_cast<Tensor*>(c.out);
@@ -197,7 +196,7 @@ PyObject* pointwise_impl(Call& c) {
     through_copy = target->dtype != p.output;
   }
   if (!target || through_copy) {
-    if (c.device.type != kCPU && c.device.type != kMeta) return on_backend(p, c, target);
+    if (by_array) return on_backend(p, c, target);
     // The result takes the memory order of the inputs where they agree.
     const Tensor* model = nullptr;
     for (int i = 0; i < p.n; ++i)
@@ -213,12 +212,12 @@ PyObject* pointwise_impl(Call& c) {
       result = empty(p.ndim, p.sizes, p.output, c.device);
     }
   } else {
-    if (c.device.type != kCPU && c.device.type != kMeta) return on_backend(p, c, target);
+    if (by_array) return on_backend(p, c, target);
     result = Ref<Tensor>::borrow(target);
   }
   Tensor* out = result.get();
   Params params;
-  Loop loop = choose(p, c, params);
+  Loop loop = only_array ? nullptr : choose(p, c, params);
   if (c.device.type == kMeta) return target ? Py_NewRef(object(target)) : result.release_object();
 
   if (out->numel) {

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from . import _C
 
 
@@ -199,7 +201,8 @@ class Op:
             self.family.loop or self.base,
         )  # fmt: skip
         if self.array_kernel is not None:
-            _C.set_kernel(self.name, None, self.array_kernel)
+            quiet = np.errstate(all="ignore")  # infinities and NaNs are results, not events
+            _C.set_kernel(self.name, None, quiet(self.array_kernel))
         if self.composite_kernel is not None:
             _C.set_kernel(self.name, "", self.composite_kernel)
         for device_type, fn in self.kernels.items():

@@ -166,7 +166,7 @@ class Manager(pluggy.PluginManager):
             backends=self._ask(module, "backends", lambda item: isinstance(item, type) and issubclass(item, Backend)),
             layers=self._ask(module, "layers", _is(Layer)),
             formats=self._ask(module, "formats", _is(Format)),
-            kernels={name: self._ask_kernels(module, name) for name in ("cpu", *_registry.opened)},
+            kernels={name: self._ask_kernels(module, name) for name in _registry.opened},
         )
 
     def _ask_kernels(self, module: object, device_type: str) -> list[Kernel]:

@@ -83,5 +83,6 @@ def rushlight_register_kernels(device_type: str) -> list[Kernel]:
     """Kernels for one device type. None: none for this type.
 
     Called once per plugin and device type, when the first tensor of that type is made, so that a device's library is
-    imported only by who uses it; for a device type that is open already, when the plugin is loaded.
+    imported only by who uses it; for a device type that is open already, as cpu and meta always are, when the plugin is
+    loaded.
     """
