@@ -1,5 +1,6 @@
 // The table behind rushlight/api.h.
 #include "../allocator.h"
+#include "../kernels/gemm.h"
 #include "../ops/ops.h"
 #include "../parallel.h"
 
@@ -70,7 +71,7 @@ const Api table = {
       if (end > begin) parallel_run(begin, end, grain, fn, ctx);
     },
     [] { return num_threads(); },
-    nullptr,
+    [](DType d, const GemmArgs& g) { return gemm(d, g); },
     [](const char* name, PyObject* descriptor) {
       return guard<int>(-1, [&] {
         add_tensor_attribute(name, descriptor);

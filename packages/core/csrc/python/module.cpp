@@ -327,6 +327,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_override_layers();
     register_copy_ops();
     register_factory_ops();
+    register_matmul_ops();
     PyModule_AddObject(module.get(), "_api", Ref<>::check(api_capsule()).release());
     return module.release();
   });

@@ -4,14 +4,13 @@
 // Every function needs the GIL unless its comment says otherwise. Functions that return PyObject* or int signal errors
 // with null or -1 and a Python exception.
 #pragma once
+#include "gemm.h"
 #include "op.h"
 
 namespace rl {
 
 constexpr uint32_t RL_ABI = 1;    // raised when a layout or a function changes
 constexpr uint32_t RL_MINOR = 0;  // raised when functions are appended
-
-struct GemmArgs;
 
 struct Api {
   uint32_t abi, minor;
@@ -43,9 +42,8 @@ struct Api {
   int (*num_threads)();
 
   // -- kernels that other wheels share (no GIL needed)
-  // C[m,n] = alpha * A[m,k] @ B[k,n] + beta * C, any strides (in elements), all of one dtype; false: no kernel for the dtype
-  bool (*gemm)(DType, int64_t m, int64_t n, int64_t k, double alpha, const void* a, int64_t ras, int64_t cas, const void* b,
-               int64_t rbs, int64_t cbs, double beta, void* c, int64_t rcs, int64_t ccs);
+  // A matrix product on the thread pool; false: no kernel for the dtype (bool).
+  bool (*gemm)(DType, const GemmArgs&);
 
   // -- the Tensor type: attributes that a wheel adds to it
   int (*add_method)(const char* name, PyObject* descriptor);

@@ -1,0 +1,297 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._op import COMPOSITE, Op, Sample
+
+mm = (
+    Op(
+        "mm(Tensor self, Tensor mat2) -> Tensor",
+        doc="""Product of two matrices, (n, k) by (k, m).
+
+        Raises:
+            RuntimeError: The ranks, inner sizes or dtypes do not fit.
+        """,
+    )
+    .array(lambda xp, a, b: xp.matmul(a, b))
+    .grad(self="mm(grad, conj(t(mat2)))", mat2="mm(conj(t(self)), grad)")
+    .samples(lambda make, dtype: (Sample((make(*a), make(*b))) for a, b in (((3, 4), (4, 5)), ((1, 1), (1, 1)), ((0, 3), (3, 2)), ((2, 0), (0, 3)))))
+)
+bmm = (
+    Op("bmm(Tensor self, Tensor mat2) -> Tensor", doc="Products of two batches of matrices, (b, n, k) by (b, k, m).")
+    .array(lambda xp, a, b: xp.matmul(a, b))
+    .grad(self="bmm(grad, conj(transpose(mat2, 1, 2)))", mat2="bmm(conj(transpose(self, 1, 2)), grad)")
+    .samples(lambda make, dtype: (Sample((make(*a), make(*b))) for a, b in (((2, 3, 4), (2, 4, 5)), ((0, 2, 3), (0, 3, 2)), ((2, 2, 0), (2, 0, 3)))))
+)
+mv = (
+    Op("mv(Tensor self, Tensor vec) -> Tensor", doc="Product of a matrix (n, k) and a vector (k).")
+    .array(lambda xp, a, v: xp.matmul(a, v))
+    .grad(self="mm(unsqueeze(grad, 1), unsqueeze(conj(vec), 0))", vec="mv(conj(t(self)), grad)")
+    .samples(lambda make, dtype: (Sample((make(3, 4), make(4))), Sample((make(3, 0), make(0)))))
+)
+dot = (
+    Op("dot(Tensor self, Tensor tensor) -> Tensor", doc="Sum of the products of two vectors, without conjugation.")
+    .array(lambda xp, a, b: xp.dot(a, b))
+    .grad(self="grad * conj(tensor)", tensor="grad * conj(self)")
+    .samples(lambda make, dtype: (Sample((make(5), make(5))), Sample((make(0), make(0)))))
+)
+vdot = (
+    Op("vdot(Tensor self, Tensor other) -> Tensor", family=COMPOSITE, doc="Sum of the products of two vectors, the first conjugated.")
+    .composite(lambda self, other: dot.operator(self.conj(), other))
+    .samples(lambda make, dtype: (Sample((make(5), make(5))),), np.vdot)
+)
+addmm = (
+    Op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True, doc="`beta * input + alpha * mat1 @ mat2`.")
+    .array(lambda xp, c, a, b, beta, alpha: _added(xp, c, xp.matmul(a, b), beta, alpha))
+    .grad(self="grad * conj(beta)", mat1="mm(grad, conj(t(mat2))) * conj(alpha)", mat2="mm(conj(t(mat1)), grad) * conj(alpha)")
+    .samples(lambda make, dtype: (Sample((make(*c), make(3, 4), make(4, 5)), {"beta": 2, "alpha": 3}) for c in ((3, 5), (5,), (3, 1), ())))
+)
+addmv = (
+    Op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True, doc="`beta * input + alpha * mat @ vec`.")
+    .array(lambda xp, c, a, b, beta, alpha: _added(xp, c, xp.matmul(a, b), beta, alpha))
+    .grad(self="grad * conj(beta)", mat="mm(unsqueeze(grad, 1), unsqueeze(conj(vec), 0)) * conj(alpha)", vec="mv(conj(t(mat)), grad) * conj(alpha)")
+    .samples(lambda make, dtype: (Sample((make(*c), make(3, 4), make(4)), {"beta": 2, "alpha": 3}) for c in ((3,), (1,), ())))
+)
+baddbmm = (
+    Op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True, doc="`beta * input + alpha * batch1 @ batch2`, matrix by matrix.")
+    .array(lambda xp, c, a, b, beta, alpha: _added(xp, c, xp.matmul(a, b), beta, alpha))
+    .grad(
+        self="grad * conj(beta)",
+        batch1="bmm(grad, conj(transpose(batch2, 1, 2))) * conj(alpha)",
+        batch2="bmm(conj(transpose(batch1, 1, 2)), grad) * conj(alpha)",
+    )
+    .samples(lambda make, dtype: (Sample((make(*c), make(2, 3, 4), make(2, 4, 5)), {"beta": 2, "alpha": 3}) for c in ((2, 3, 5), (5,), ())))
+)
+addbmm = (
+    Op("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", family=COMPOSITE, inplace=True, doc="`beta * input + alpha * (batch1 @ batch2).sum(0)`.")
+    .composite(lambda self, batch1, batch2, *, beta, alpha: _add_scaled(self, bmm.operator(batch1, batch2).sum(0), beta, alpha))
+    .samples(lambda make, dtype: (Sample((make(3, 5), make(2, 3, 4), make(2, 4, 5)), {"beta": 2, "alpha": 3}),), lambda c, a, b, beta, alpha: beta * c + alpha * (a @ b).sum(0))
+)
+outer = (
+    Op("outer(Tensor self, Tensor vec2) -> Tensor", family=COMPOSITE, aliases=("ger",), doc="Outer product of two vectors, (n) and (m) to (n, m).")
+    .composite(lambda self, vec2: _outer(self, vec2))
+    .samples(lambda make, dtype: (Sample((make(3), make(4))),), np.outer)
+)
+addr = (
+    Op("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", family=COMPOSITE, inplace=True, doc="`beta * input + alpha * outer(vec1, vec2)`.")
+    .composite(lambda self, vec1, vec2, *, beta, alpha: _add_scaled(self, _outer(vec1, vec2), beta, alpha))
+    .samples(lambda make, dtype: (Sample((make(3, 4), make(3), make(4)), {"beta": 2, "alpha": 3}),), lambda c, a, b, beta, alpha: beta * c + alpha * np.outer(a, b))
+)
+matmul = (
+    Op(
+        "matmul(Tensor self, Tensor other) -> Tensor",
+        family=COMPOSITE,
+        doc="""Matrix product of tensors of any rank: vectors, matrices and batches of them, whose batch dimensions broadcast.
+
+        Args:
+            input: Tensor (*, n, k) or (k).
+            other: Tensor (*, k, m) or (k).
+
+        Returns:
+            Tensor (*, n, m); the dimension of a vector is left out.
+
+        Example:
+            >>> rushlight.matmul(rushlight.ones(2, 3), rushlight.ones(3))
+            tensor([3., 3.])
+        """,
+    )
+    .samples(
+        lambda make, dtype: (
+            Sample((make(*a), make(*b)))
+            for a, b in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (3,)), ((3,), (5, 3, 2)), ((5, 1, 2, 3), (4, 3, 2)), ((0, 2, 3), (3, 4)), ((2, 0), (0, 2)))
+        ),
+        np.matmul,
+    )
+)
+inner = (
+    Op("inner(Tensor self, Tensor other) -> Tensor", family=COMPOSITE, doc="Sums of products over the last dimension of both.")
+    .composite(lambda self, other: _inner(self, other))
+    .samples(lambda make, dtype: (Sample((make(2, 3), make(4, 3))), Sample((make(3), make(3)))), np.inner)
+)
+tensordot = (
+    Op("tensordot(Tensor self, Tensor other, Any dims=2) -> Tensor", family=COMPOSITE, method=False, doc="Products summed over pairs of dimensions: the last `dims` with the first, or two lists of dimensions.")
+    .composite(lambda self, other, dims: _tensordot(self, other, dims))
+    .samples(lambda make, dtype: (Sample((make(2, 3, 4), make(3, 4, 5), 2)), Sample((make(2, 3, 4), make(4, 2, 5), ([2, 0], [0, 1])))), np.tensordot)
+)
+einsum = (
+    Op(
+        "einsum(str equation, Tensor[] operands) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        function=False,
+        out=False,
+        doc="Sums of products by Einstein's convention, see the function.",
+    )
+    .composite(lambda equation, operands: _einsum(equation, operands))
+    .samples(
+        lambda make, dtype: (
+            Sample((equation, [make(*s) for s in shapes]))
+            for equation, shapes in (
+                ("ij,jk->ik", ((2, 3), (3, 4))),
+                ("ii->i", ((3, 3),)),
+                ("ij->", ((3, 4),)),
+                ("bij,bjk->bik", ((2, 3, 4), (2, 4, 5))),
+                ("i,j->ij", ((3,), (4,))),
+                ("...ij,...j->...i", ((2, 3, 4), (4,))),
+                ("ij,jk,kl->il", ((2, 3), (3, 4), (4, 2))),
+                ("ij,ji", ((3, 4), (4, 3))),
+            )
+        ),
+        lambda equation, operands: np.einsum(equation, *operands),
+    )
+)
+
+
+def _added(xp: Any, c: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    result = product * alpha
+    return (result + c * beta if beta != 0 else result).astype(c.dtype)
+
+
+def _add_scaled(self: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    product = product if alpha == 1 else product * alpha
+    return product if beta == 0 else (self if beta == 1 else self * beta) + product
+
+
+def _outer(a: Any, b: Any) -> Any:
+    if a.ndim != 1 or b.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D arguments, got {a.ndim}-D and {b.ndim}-D. Flatten them first.")
+    return a.unsqueeze(1) * b
+
+
+def _inner(a: Any, b: Any) -> Any:
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    if a.shape[-1] != b.shape[-1]:
+        raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}")
+    return _tensordot(a, b, ([-1], [-1]))
+
+
+def _tensordot(a: Any, b: Any, dims: Any) -> Any:
+    import rushlight
+
+    if isinstance(dims, rushlight.Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0 or dims > min(a.ndim, b.ndim):
+            raise RuntimeError(f"tensordot expects dims >= 0 and at most the rank of both tensors, but got dims={dims}")
+        dims = (list(range(a.ndim - dims, a.ndim)), list(range(dims)))
+    left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+    if len(left) != len(right):
+        raise RuntimeError(f"both dimension lists should have same length, got dims={dims}")
+    left = [d % max(a.ndim, 1) for d in left]
+    right = [d % max(b.ndim, 1) for d in right]
+    for i, j in zip(left, right, strict=True):
+        if a.shape[i] != b.shape[j]:
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
+    free_a = [d for d in range(a.ndim) if d not in left]
+    free_b = [d for d in range(b.ndim) if d not in right]
+    k = int(np.prod([a.shape[d] for d in left], dtype=int))
+    rows = int(np.prod([a.shape[d] for d in free_a], dtype=int))
+    columns = int(np.prod([b.shape[d] for d in free_b], dtype=int))
+    product = mm.operator(a.permute(*free_a, *left).reshape(rows, k), b.permute(*right, *free_b).reshape(k, columns))
+    return product.reshape([a.shape[d] for d in free_a] + [b.shape[d] for d in free_b])
+
+
+# -- einsum: contracts two operands at a time, each pair by one bmm
+
+
+def _einsum(equation: str, operands: list[Any]) -> Any:
+    if not operands:
+        raise RuntimeError("einsum(): must provide at least one operand")
+    inputs, output = _einsum_labels(equation, operands)
+    sizes: dict[str, int] = {}
+    for labels, x in zip(inputs, operands, strict=True):
+        for label, n in zip(labels, x.shape, strict=True):
+            if sizes.setdefault(label, n) != n and n != 1:
+                if sizes[label] != 1:
+                    raise RuntimeError(f"einsum(): subscript {label} has size {n} for operand with shape {list(x.shape)} which does not broadcast with previously seen size {sizes[label]}")
+                sizes[label] = n
+    terms = [_einsum_diagonals(labels, x) for labels, x in zip(inputs, operands, strict=True)]
+    while len(terms) > 1:
+        (a, x), (b, y) = terms[:2]
+        kept = set(output).union(*(labels for labels, _ in terms[2:]))
+        terms[:2] = [_einsum_pair(a, x, b, y, kept, sizes)]
+    labels, x = terms[0]
+    summed = [d for d, label in enumerate(labels) if label not in output]
+    if summed:
+        x = x.sum(summed)
+        labels = [label for label in labels if label in output]
+    return x.permute([labels.index(label) for label in output]) if labels != output else x
+
+
+def _einsum_labels(equation: str, operands: list[Any]) -> tuple[list[list[str]], list[str]]:
+    text = equation.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    parts = left.split(",")
+    if len(parts) != len(operands):
+        problem = "fewer" if len(parts) > len(operands) else "more"
+        raise RuntimeError(f"einsum(): {problem} operands were provided than specified in the equation, got {len(operands)} for {equation!r}")
+    hidden = max([x.ndim - len(p.replace("...", "")) for p, x in zip(parts, operands, strict=True) if "..." in p], default=0)
+    inputs = []
+    for i, (part, x) in enumerate(zip(parts, operands, strict=True)):
+        names = part.replace("...", "")
+        if not all(c.isalpha() and c.isascii() for c in names):
+            raise RuntimeError(f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z], got {part!r}")
+        rest = x.ndim - len(names)
+        if rest < 0 or (rest and "..." not in part):
+            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(names)}) does not match the number of dimensions ({x.ndim}) for operand {i} and no ellipsis was given")
+        before, _, after = part.partition("...")
+        ellipsis = [f"...{d}" for d in range(hidden - rest, hidden)] if "..." in part else []
+        inputs.append([*before, *ellipsis, *after])
+    dots = [f"...{d}" for d in range(hidden)]
+    if arrow:
+        before, _, after = right.partition("...")
+        output = [*before, *(dots if "..." in right else []), *after]
+        seen = set().union(*inputs) if inputs else set()
+        for label in output:
+            if label not in seen or output.count(label) > 1:
+                reason = "more than once" if output.count(label) > 1 else "but does not appear in any input"
+                raise RuntimeError(f"einsum(): output subscript {label} appears {reason} in the equation {equation!r}")
+    else:
+        flat = [label for labels in inputs for label in labels if not label.startswith("...")]
+        output = dots + sorted(label for label in set(flat) if flat.count(label) == 1)
+    return inputs, output
+
+
+def _einsum_diagonals(labels: list[str], x: Any) -> tuple[list[str], Any]:
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            if x.shape[first] != x.shape[second]:
+                raise RuntimeError(f"einsum(): subscript {label} is repeated for operand with shape {list(x.shape)} but the sizes don't match")
+            x = x.diagonal(0, first, second)
+            labels = [name for d, name in enumerate(labels) if d not in (first, second)] + [label]
+    return labels, x
+
+
+def _einsum_pair(a: list[str], x: Any, b: list[str], y: Any, kept: set[str], sizes: dict[str, int]) -> tuple[list[str], Any]:
+    # A label that neither the other operand nor the rest needs is summed at once; size 1 beside a larger size broadcasts.
+    for labels, other in ((a, b), (b, a)):
+        drop = [d for d, label in enumerate(labels) if label not in kept and label not in other]
+        if drop and labels is a:
+            x, a = x.sum(drop), [label for d, label in enumerate(a) if d not in drop]
+        elif drop:
+            y, b = y.sum(drop), [label for d, label in enumerate(b) if d not in drop]
+    x = x.expand([sizes[label] if label in b else n for label, n in zip(a, x.shape, strict=True)])
+    y = y.expand([sizes[label] if label in a else n for label, n in zip(b, y.shape, strict=True)])
+    batch = [label for label in a if label in b and label in kept]
+    inner = [label for label in a if label in b and label not in kept]
+    rows = [label for label in a if label not in b]
+    columns = [label for label in b if label not in a]
+    if not inner and not batch and not rows and not columns:
+        return [], x * y
+    count = lambda labels, t, names: int(np.prod([t.shape[names.index(label)] for label in labels], dtype=int))  # noqa: E731
+    nb, nk, nr, nc = count(batch, x, a), count(inner, x, a), count(rows, x, a), count(columns, y, b)
+    x = x.permute([a.index(label) for label in batch + rows + inner])
+    y = y.permute([b.index(label) for label in batch + inner + columns])
+    shape = [sizes[label] for label in batch] + [*x.shape[len(batch) : len(batch) + len(rows)]] + [*y.shape[len(batch) + len(inner) :]]
+    if batch:
+        product = bmm.operator(x.reshape(nb, nr, nk), y.reshape(nb, nk, nc))
+    else:
+        product = mm.operator(x.reshape(nr, nk), y.reshape(nk, nc))
+    return batch + rows + columns, product.reshape(shape)
