@@ -78,6 +78,7 @@ const Api table = {
         return 0;
       });
     },
+    [](const Op* op, Arg* args, int nargs) { return guard<PyObject*>(nullptr, [&] { return call(op, args, nargs, true).release(); }); },
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace rl {
 
 constexpr uint32_t RL_ABI = 1;    // raised when a layout or a function changes
-constexpr uint32_t RL_MINOR = 0;  // raised when functions are appended
+constexpr uint32_t RL_MINOR = 1;  // raised when functions are appended
 
 struct Api {
   uint32_t abi, minor;
@@ -47,6 +47,9 @@ struct Api {
 
   // -- the Tensor type: attributes that a wheel adds to it
   int (*add_method)(const char* name, PyObject* descriptor);
+
+  // -- appended in minor version 1
+  PyObject* (*call_inplace)(const Op*, Arg* args, int nargs);  // writes the result to args[0], which it returns
 };
 
 #ifndef RL_CORE

@@ -39,6 +39,7 @@ enum TensorFlags : uint32_t {
   kOverride = 1u << 1,    // the type overrides __torch_function__
   kInference = 1u << 2,   // made in inference mode
   kDual = 1u << 3,        // carries a forward-mode tangent
+  kView = 1u << 4,        // a view: its base may have come to require grad
   kLayerBits = 0xffu,
   // Properties of one tensor.
   kContiguous = 1u << 8,

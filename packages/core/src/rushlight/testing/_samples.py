@@ -10,8 +10,6 @@ import numpy as np
 
 import rushlight
 
-from ._dtypes import numpy_dtype
-
 
 class Maker:
     """Makes the tensors of an operator's samples: the same values on every device and in every run.
@@ -108,8 +106,7 @@ def _values(
 
 
 def _tensor(values: np.ndarray, dtype: Any, device: Any, noncontiguous: bool, requires_grad: bool) -> Any:
-    host = rushlight.from_numpy(np.asarray(values).astype(numpy_dtype(dtype)))
-    tensor = host if str(device) == "cpu" else rushlight.empty(host.shape, dtype=dtype, device=device).copy_(host)
+    tensor = rushlight.from_numpy(np.asarray(values)).to(dtype).to(device)
     if noncontiguous:
         tensor = make_non_contiguous(tensor)
     return tensor.requires_grad_() if requires_grad else tensor

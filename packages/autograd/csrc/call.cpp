@@ -1,0 +1,17 @@
+#include "call.h"
+
+namespace rl {
+
+const Op* find_op(const char* name) {
+  if (const Op* op = api->find_op(name)) return op;
+  raise(PyExc_NotImplementedError, "autograd: needs the operator '%s', which is not registered.", name);
+}
+
+namespace ops {
+OpHandle add("add.Tensor"), sub("sub.Tensor"), mul("mul.Tensor"), div("div.Tensor"), pow("pow.Tensor_Tensor"), pow_scalar("pow.Tensor_Scalar"), pow_of_scalar("pow.Scalar"), neg("neg");
+OpHandle eq("eq.Tensor"), ne("ne.Tensor"), lt("lt.Tensor"), le("le.Tensor"), gt("gt.Tensor"), ge("ge.Tensor");
+OpHandle clone("clone"), sum("sum.dim_IntList"), expand("expand"), unsqueeze("unsqueeze"), reshape("reshape"), conj("conj_physical"), real("real");
+OpHandle cast("_cast"), copy_("copy_"), as_strided("as_strided"), narrow("narrow"), arange("arange"), index_add("index_add");
+}  // namespace ops
+
+}  // namespace rl

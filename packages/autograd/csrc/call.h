@@ -1,0 +1,78 @@
+// Calling operators from C++.
+#pragma once
+#include <initializer_list>
+
+#include "object.h"
+
+namespace rl {
+
+constexpr int kMaxParams = 24;  // of an operator
+
+inline Arg arg(const Tensor* t) {
+  Arg a;
+  a.kind = Kind::Tensor;
+  a.tensor = const_cast<Tensor*>(t);
+  return a;
+}
+inline Arg arg(int64_t i) {
+  Arg a;
+  a.kind = Kind::Int;
+  a.i = i;
+  return a;
+}
+inline Arg arg(double d) {
+  Arg a;
+  a.kind = Kind::Float;
+  a.d = d;
+  return a;
+}
+inline Arg arg(bool b) {
+  Arg a;
+  a.kind = Kind::Bool;
+  a.i = b;
+  return a;
+}
+inline Arg arg(const int64_t* v, int n) {
+  Arg a;
+  a.kind = Kind::Ints;
+  a.ints = v;
+  a.count = n;
+  return a;
+}
+inline Arg arg(DType t) {
+  Arg a;
+  a.kind = Kind::DType;
+  a.dtype = t;
+  return a;
+}
+
+const Op* find_op(const char* name);  // throws when there is none
+
+// An operator that the engine itself uses, looked up at its first use.
+class OpHandle {
+ public:
+  explicit constexpr OpHandle(const char* name) : name_(name) {}
+  operator const Op*() {
+    if (!op_) op_ = find_op(name_);
+    return op_;
+  }
+
+ private:
+  const char* name_;
+  const Op* op_ = nullptr;
+};
+
+namespace ops {
+extern OpHandle add, sub, mul, div, pow, pow_scalar, pow_of_scalar, neg, eq, ne, lt, le, gt, ge;
+extern OpHandle clone, sum, expand, unsqueeze, reshape, conj, real, cast, copy_, as_strided, narrow, arange, index_add;
+}  // namespace ops
+
+inline Ref<> call(const Op* op, std::initializer_list<Arg> args) {
+  return Ref<>::check(api->call(op, const_cast<Arg*>(args.begin()), static_cast<int>(args.size())));
+}
+inline Ref<> call_inplace(const Op* op, std::initializer_list<Arg> args) {
+  return Ref<>::check(api->call_inplace(op, const_cast<Arg*>(args.begin()), static_cast<int>(args.size())));
+}
+inline Tensor* tensor(const Ref<>& r) { return as_tensor(r.get()); }
+
+}  // namespace rl

@@ -1,0 +1,327 @@
+#include "function.h"
+
+#include <algorithm>
+
+#include "anomaly.h"
+#include "call.h"
+
+namespace rl {
+
+namespace {
+
+PyTypeObject* g_function_type = nullptr;
+
+// A tensor kept by save_for_backward. A result is kept without its history, which would lead back to this node.
+struct Kept {
+  Ref<> tensor;  // empty: None was saved
+  uint32_t version = 0;
+  int32_t output_nr = -1;
+};
+
+struct Fields {
+  Ref<> to_save, dirty, non_differentiable, needs_input_grad;
+  std::vector<Kept> saved;
+  std::vector<bool> is_tensor;   // by argument of apply
+  std::vector<Edge> edges;
+  std::vector<Geometry> outputs;
+  std::vector<std::vector<int64_t>> sizes;
+  bool materialize = true;
+  bool released = false;
+};
+
+struct FunctionNode : Node {
+  Fields* fields;
+};
+
+Fields& fields_of(Node* n) { return *static_cast<FunctionNode*>(n)->fields; }
+
+// ---- backward
+
+void backward_function(Node* n, PyObject** grads, PyObject** results, const Needs&) {
+  Fields& f = fields_of(n);
+  auto args = Ref<>::check(PyTuple_New(1 + static_cast<Py_ssize_t>(n->noutputs)));
+  PyTuple_SET_ITEM(args.get(), 0, Py_NewRef(object(n)));
+  for (uint32_t i = 0; i < n->noutputs; ++i) {
+    const Geometry& g = f.outputs[i];
+    PyObject* grad = grads[i] ? Py_NewRef(grads[i]) : Py_NewRef(Py_None);
+    if (!grads[i] && f.materialize && g.sizes) Py_SETREF(grad, zeros(g.ndim, g.sizes, g.dtype, g.device).release());
+    PyTuple_SET_ITEM(args.get(), 1 + static_cast<Py_ssize_t>(i), grad);
+  }
+  auto cls = Ref<>::check(PyObject_GetAttrString(object(n), "_forward_cls"));
+  auto fn = Ref<>::check(PyObject_GetAttrString(cls.get(), "backward"));
+  auto value = Ref<>::check(PyObject_CallObject(fn.get(), args.get()));
+  if (!PyTuple_Check(value.get())) value = Ref<>::check(PyTuple_Pack(1, value.get()));
+
+  auto expected = static_cast<Py_ssize_t>(f.is_tensor.size());
+  Py_ssize_t given = PyTuple_GET_SIZE(value.get());
+  while (given > expected && PyTuple_GET_ITEM(value.get(), given - 1) == Py_None) --given;
+  if (given != expected)
+    raise(PyExc_RuntimeError, "function %s returned an incorrect number of gradients (expected %zd, got %zd)", name_of(n), expected,
+          given);
+  uint32_t edge = 0;
+  for (Py_ssize_t i = 0; i < expected; ++i) {
+    PyObject* g = PyTuple_GET_ITEM(value.get(), i);
+    if (!f.is_tensor[static_cast<size_t>(i)]) {
+      if (g != Py_None)
+        raise(PyExc_RuntimeError,
+              "function %s returned a gradient different from None at position %zd, but the corresponding forward input was not a Variable",
+              name_of(n), i + 1);
+      continue;
+    }
+    if (g != Py_None && !is_tensor(g))
+      raise(PyExc_TypeError, "function %s: expected Variable or None (got %s) at position %zd", name_of(n), Py_TYPE(g)->tp_name, i + 1);
+    results[edge++] = g == Py_None ? nullptr : Py_NewRef(g);
+  }
+}
+
+void release_function(Node* n) {
+  if (!static_cast<FunctionNode*>(n)->fields) return;
+  Fields& f = fields_of(n);
+  f.released = f.released || !f.saved.empty();
+  std::vector<Kept> saved;
+  saved.swap(f.saved);  // dropping them may run Python code
+  Ref<> to_save = std::move(f.to_save), dirty = std::move(f.dirty), other = std::move(f.non_differentiable);
+}
+
+int traverse_function(Node* n, visitproc visit, void* arg) {
+  if (!static_cast<FunctionNode*>(n)->fields) return 0;
+  Fields& f = fields_of(n);
+  Py_VISIT(f.to_save.get());
+  Py_VISIT(f.dirty.get());
+  Py_VISIT(f.non_differentiable.get());
+  for (Kept& k : f.saved) Py_VISIT(k.tensor.get());
+  return 0;
+}
+
+void destroy_function(Node* n) {
+  delete static_cast<FunctionNode*>(n)->fields;
+}
+
+const NodeKind function_kind = {backward_function, release_function, traverse_function, destroy_function, true};
+
+// ---- forward
+
+void keep(Fields& f, Node* n) {
+  if (!f.to_save || f.to_save.get() == Py_None) return;
+  Ref<> tensors = std::move(f.to_save);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors.get()); ++i) {
+    PyObject* o = PyTuple_GET_ITEM(tensors.get(), i);
+    Kept k;
+    if (o != Py_None) {
+      if (!is_tensor(o))
+        raise(PyExc_TypeError, "save_for_backward can only save variables, but argument %zd is of type %s", i, Py_TYPE(o)->tp_name);
+      Tensor* t = as_tensor(o);
+      k.version = t->storage->version;
+      if (t->grad_fn == object(n)) {
+        k.output_nr = static_cast<int32_t>(t->output_nr);
+        k.tensor = Ref<>::check(api->detach(t));
+      } else {
+        k.tensor = Ref<>::borrow(o);
+      }
+    }
+    f.saved.push_back(std::move(k));
+  }
+}
+
+bool contains(const Ref<>& tuple, PyObject* o) {
+  if (!tuple || !PyTuple_Check(tuple.get())) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); ++i)
+    if (PyTuple_GET_ITEM(tuple.get(), i) == o) return true;
+  return false;
+}
+
+// One output of forward, with its history.
+Ref<> wrap_output(FunctionNode* n, PyObject* o, uint32_t index, PyObject* args, bool recorded) {
+  Fields& f = *n->fields;
+  Ref<> out = Ref<>::borrow(o);
+  bool is_input = false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) is_input = is_input || PyTuple_GET_ITEM(args, i) == o;
+  bool dirty = contains(f.dirty, o), constant = contains(f.non_differentiable, o) || !is_inexact(as_tensor(o)->dtype);
+  if (is_input && !dirty) out = Ref<>::check(api->detach(as_tensor(o)));
+  if (!recorded || constant) {
+    if (constant && !dirty && !as_tensor(out.get())->grad_fn) tensor(out)->flags &= ~kRequiresGrad;
+    return out;
+  }
+  if (dirty && is_input) {
+    check_inplace(tensor(out));
+    if (tensor(out)->base && (n->noutputs > 1 || PyTuple_GET_ITEM(args, 0) != o))
+      raise(PyExc_RuntimeError, "%s: a view that is marked dirty must be the first argument and the only output. clone() it before.",
+            name_of(n));
+    if (tensor(out)->base) {
+      rebase_history(tensor(out), n);
+      return out;
+    }
+  }
+  Py_CLEAR(tensor(out)->base);  // its history is this function, whatever memory it shares
+  set_history(tensor(out), n, index);
+  return out;
+}
+
+// apply(cls, *args)
+PyObject* apply(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guard([&]() -> PyObject* {
+    PyObject* cls = argv[0];
+    auto type = Ref<>::check(PyObject_GetAttrString(cls, "_backward_cls"));
+    auto* node_type = reinterpret_cast<PyTypeObject*>(type.get());
+    auto* n = static_cast<FunctionNode*>(new_node(node_type, &function_kind, 0));
+    n->fields = nullptr;
+    Ref<FunctionNode> hold(n);
+    n->fields = new Fields();
+    Fields& f = *n->fields;
+
+    auto args = Ref<>::check(PyTuple_New(nargs - 1));
+    auto needs = Ref<>::check(PyTuple_New(nargs - 1));
+    bool any = false;
+    for (Py_ssize_t i = 0; i + 1 < nargs; ++i) {
+      PyObject* o = argv[i + 1];
+      PyTuple_SET_ITEM(args.get(), i, Py_NewRef(o));
+      bool need = is_tensor(o) && requires_grad(as_tensor(o));
+      PyTuple_SET_ITEM(needs.get(), i, PyBool_FromLong(need));
+      any = any || need;
+      f.is_tensor.push_back(is_tensor(o));
+    }
+    f.needs_input_grad = std::move(needs);
+    bool recorded = any && grad_enabled();
+    for (Py_ssize_t i = 0; i + 1 < nargs; ++i)
+      if (is_tensor(argv[i + 1])) {
+        f.edges.push_back(recorded ? gradient_edge(as_tensor(argv[i + 1])) : Edge{});
+        n->edges = f.edges.data();
+        n->nedges = static_cast<uint32_t>(f.edges.size());
+      }
+    finish_node(n);
+    attach_trace(n);
+
+    Ref<> output;
+    {
+      ThreadBitsScope unrecorded(kNoGrad, 0);
+      auto separate = Ref<>::check(PyObject_GetAttrString(cls, "_has_setup_context"));
+      auto forward = Ref<>::check(PyObject_GetAttrString(cls, "forward"));
+      if (separate.get() == Py_True) {
+        output = Ref<>::check(PyObject_CallObject(forward.get(), args.get()));
+        output = Ref<>::check(PyTuple_Pack(3, object(n), args.get(), output.get()));
+        auto setup = Ref<>::check(PyObject_GetAttrString(cls, "setup_context"));
+        Ref<>::check(PyObject_CallObject(setup.get(), output.get()));
+        output = Ref<>::borrow(PyTuple_GET_ITEM(output.get(), 2));
+      } else {
+        auto with_ctx = Ref<>::check(PyTuple_New(nargs));
+        PyTuple_SET_ITEM(with_ctx.get(), 0, Py_NewRef(object(n)));
+        for (Py_ssize_t i = 1; i < nargs; ++i) PyTuple_SET_ITEM(with_ctx.get(), i, Py_NewRef(argv[i]));
+        output = Ref<>::check(PyObject_CallObject(forward.get(), with_ctx.get()));
+      }
+    }
+
+    bool single = !PyTuple_Check(output.get());
+    if (single) output = Ref<>::check(PyTuple_Pack(1, output.get()));
+    Py_ssize_t noutputs = PyTuple_GET_SIZE(output.get());
+    n->noutputs = static_cast<uint32_t>(noutputs);
+    f.outputs.resize(static_cast<size_t>(noutputs), Geometry{});
+    f.sizes.resize(static_cast<size_t>(noutputs));
+    for (Py_ssize_t i = 0; i < noutputs; ++i) {
+      PyObject* o = PyTuple_GET_ITEM(output.get(), i);
+      if (!is_tensor(o)) {
+        if (single) raise(PyExc_TypeError, "%s.forward: expected to return a Tensor (got %s)", reinterpret_cast<PyTypeObject*>(cls)->tp_name, Py_TYPE(o)->tp_name);
+        continue;
+      }
+      Tensor* t = as_tensor(o);
+      auto& sizes = f.sizes[static_cast<size_t>(i)];
+      sizes.assign(t->sizes, t->sizes + t->ndim);
+      sizes.push_back(0);  // so that data() is not null for 0-d
+      f.outputs[static_cast<size_t>(i)] = {t->dtype, t->device, t->ndim, sizes.data(), nullptr, 0};
+    }
+    n->outputs = f.outputs.data();
+    if (f.dirty)
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(f.dirty.get()); ++i) {
+        PyObject* o = PyTuple_GET_ITEM(f.dirty.get(), i);
+        if (is_tensor(o)) ++as_tensor(o)->storage->version;
+      }
+    auto results = Ref<>::check(PyTuple_New(noutputs));
+    for (Py_ssize_t i = 0; i < noutputs; ++i) {
+      PyObject* o = PyTuple_GET_ITEM(output.get(), i);
+      Ref<> wrapped = is_tensor(o) ? wrap_output(n, o, static_cast<uint32_t>(i), args.get(), recorded) : Ref<>::borrow(o);
+      PyTuple_SET_ITEM(results.get(), i, wrapped.release());
+    }
+    if (noutputs) n->version = is_tensor(PyTuple_GET_ITEM(results.get(), 0)) ? as_tensor(PyTuple_GET_ITEM(results.get(), 0))->storage->version : 0;
+    if (recorded) keep(f, n);
+    f.to_save = Ref<>();
+    return single ? Py_NewRef(PyTuple_GET_ITEM(results.get(), 0)) : results.release();
+  });
+}
+
+// ---- ctx
+
+Fields& fields(PyObject* self) { return *reinterpret_cast<FunctionNode*>(self)->fields; }
+
+template <Ref<> Fields::*member>
+PyObject* remember(PyObject* self, PyObject* args) {
+  Ref<> old = std::exchange(fields(self).*member, Ref<>::borrow(args));
+  Py_RETURN_NONE;
+}
+
+PyObject* set_materialize_grads(PyObject* self, PyObject* value) {
+  int truth = PyObject_IsTrue(value);
+  if (truth < 0) return nullptr;
+  fields(self).materialize = truth;
+  Py_RETURN_NONE;
+}
+
+PyObject* saved_tensors(PyObject* self, void*) {
+  return guard([&]() -> PyObject* {
+    auto* n = reinterpret_cast<FunctionNode*>(self);
+    Fields& f = *n->fields;
+    if (f.released) raise_released();
+    auto tuple = Ref<>::check(PyTuple_New(static_cast<Py_ssize_t>(f.saved.size())));
+    for (size_t i = 0; i < f.saved.size(); ++i) {
+      Kept& k = f.saved[i];
+      Ref<> o = k.tensor ? k.tensor : Ref<>::borrow(Py_None);
+      if (k.tensor) {
+        check_saved_version(tensor(k.tensor), k.version, k.output_nr >= 0 ? name_of(n) : nullptr, static_cast<uint32_t>(std::max(k.output_nr, 0)));
+        if (k.output_nr >= 0) {
+          o = Ref<>::check(api->detach(tensor(k.tensor)));
+          set_history(tensor(o), n, static_cast<uint32_t>(k.output_nr));
+        }
+      }
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), o.release());
+    }
+    return tuple.release();
+  });
+}
+
+PyObject* needs_input_grad(PyObject* self, void*) {
+  Fields& f = fields(self);
+  return f.needs_input_grad ? Py_NewRef(f.needs_input_grad.get()) : PyTuple_New(0);
+}
+
+PyMethodDef function_methods[] = {
+    {"save_for_backward", remember<&Fields::to_save>, METH_VARARGS, "Keeps tensors for backward, where `saved_tensors` gives them back."},
+    {"mark_dirty", remember<&Fields::dirty>, METH_VARARGS, "Says which inputs forward wrote to; they must be among the outputs."},
+    {"mark_non_differentiable", remember<&Fields::non_differentiable>, METH_VARARGS, "Says which outputs carry no gradient."},
+    {"set_materialize_grads", set_materialize_grads, METH_O,
+     "Whether backward gets zeros (True, the default) or None for outputs without a gradient."},
+    {}};
+PyGetSetDef function_attributes[] = {
+    {"saved_tensors", saved_tensors, nullptr, "What save_for_backward kept.", nullptr},
+    {"needs_input_grad", needs_input_grad, nullptr, "For each argument of apply, whether its gradient is wanted.", nullptr},
+    {}};
+PyType_Slot function_slots[] = {{Py_tp_methods, function_methods},
+                                {Py_tp_getset, function_attributes},
+                                {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_node)},
+                                {Py_tp_traverse, reinterpret_cast<void*>(traverse_node)},
+                                {Py_tp_clear, reinterpret_cast<void*>(clear_node)},
+                                {Py_tp_doc, const_cast<char*>("The `ctx` of a Function: what forward leaves for backward.")},
+                                {}};
+PyType_Spec function_spec = {"rushlight.autograd.function.FunctionCtx", sizeof(FunctionNode), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             function_slots};
+PyMethodDef apply_def = {"apply_function", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply)), METH_FASTCALL,
+                         "apply_function(cls, *args): calls cls.forward and records cls.backward."};
+
+}  // namespace
+
+void init_function_type(PyObject* module) {
+  g_function_type =
+      reinterpret_cast<PyTypeObject*>(Ref<>::check(PyType_FromSpecWithBases(&function_spec, object(g_node_type))).release());
+  check(PyModule_AddObjectRef(module, "FunctionCtx", object(g_function_type)));
+  check(PyModule_AddObject(module, "apply_function", Ref<>::check(PyCFunction_New(&apply_def, nullptr)).release()));
+}
+
+}  // namespace rl

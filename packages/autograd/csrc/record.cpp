@@ -1,0 +1,167 @@
+#include "record.h"
+
+#include <algorithm>
+
+#include "anomaly.h"
+#include "call.h"
+
+namespace rl {
+
+namespace {
+
+// The edges of a call, taken over by the node that is made for it.
+struct Edges {
+  Edge inline_[8];
+  std::vector<Edge> heap;
+  Edge* v = inline_;
+  uint32_t n = 0;
+  void push(Edge e) {
+    if (n == std::size(inline_) && heap.empty()) heap.assign(inline_, inline_ + n);
+    if (n >= std::size(inline_)) {
+      heap.push_back(e);
+      v = heap.data();
+    } else {
+      inline_[n] = e;
+    }
+    ++n;
+  }
+  ~Edges() {
+    for (uint32_t i = 0; i < n; ++i) Py_XDECREF(v[i].node);
+  }
+};
+
+bool any_requires_grad(const Rule* rule, const Arg* args) {
+  for (const Rule::Input& in : *rule->inputs) {
+    const Arg& a = args[in.param];
+    if (a.is_tensor() && requires_grad(a.tensor)) return true;
+    if (a.kind == Kind::Tensors)
+      for (int i = 0; i < a.count; ++i)
+        if (requires_grad(a.tensors[i])) return true;
+  }
+  return false;
+}
+
+void collect_edges(const Rule* rule, const Arg* args, Edges& edges) {
+  for (const Rule::Input& in : *rule->inputs) {
+    const Arg& a = args[in.param];
+    if (a.kind == Kind::Tensors)
+      for (int i = 0; i < a.count; ++i) edges.push(gradient_edge(a.tensors[i]));
+    else
+      edges.push(a.is_tensor() ? gradient_edge(a.tensor) : Edge{});
+  }
+}
+
+bool is_argument(const Call& c, PyObject* o) {
+  for (int i = 0; i < c.op->nparams; ++i) {
+    const Arg& a = c.args[i];
+    if (a.is_tensor() && object(a.tensor) == o) return true;
+    if (a.kind == Kind::Tensors)
+      for (int k = 0; k < a.count; ++k)
+        if (object(a.tensors[k]) == o) return true;
+  }
+  return false;
+}
+
+// Whether the rule reads the argument that the call is about to overwrite.
+bool reads_self(const Rule* rule, uint64_t mask) {
+  for (size_t i = 0; i < rule->saves->size(); ++i) {
+    const Save& s = (*rule->saves)[i];
+    if ((mask >> i & 1) && !s.result && !s.geometry_only && s.index == 0) return true;
+  }
+  return false;
+}
+
+PyObject* redispatch(Call& c) {
+  // What an operator is made of is not recorded again. Views look at the mode themselves.
+  ThreadBitsScope below(c.op->family == Family::View ? 0 : kNoGrad, 0);
+  return api->redispatch(c);
+}
+
+PyObject* record_inplace(Call& c, Rule* rule) {
+  Tensor* self = c.args[0].tensor;
+  check_inplace(self);
+  Edges edges;
+  collect_edges(rule, c.args, edges);
+  Recorded r{rule, c.args, nullptr, 1, edges.v, edges.n};
+  r.written = self;
+  r.version_before = self->storage->version;
+  Ref<> before;
+  if (reads_self(rule, saves_needed(rule, edges.v, edges.n))) before = call(ops::clone, {arg(self)});
+  r.self_before = before.get();
+
+  auto result = Ref<>::check(redispatch(c));
+  if (!is_inexact(self->dtype)) return result.release();
+  PyObject* output = object(self);
+  r.outputs = &output;
+  Ref<RuleNode> node(new_rule_node(r));
+  edges.n = 0;
+  attach_trace(node.get());
+  rebase_history(self, node.get());
+  return result.release();
+}
+
+PyObject* record(Call& c, void*) {
+  return guard([&]() -> PyObject* {
+    const Op* op = c.op;
+    if (!op->differentiable) return api->redispatch(c);
+    Rule* rule = rule_of(op);
+    bool writes = c.inplace || op->inplace_only;
+    bool out_requires_grad = c.out && (c.flags & kRequiresGrad);
+    if (!out_requires_grad && !any_requires_grad(rule, c.args) &&
+        !(writes && c.args[0].is_tensor() && requires_grad(c.args[0].tensor)))
+      return api->redispatch(c);
+    if (c.out)
+      raise(PyExc_RuntimeError,
+            "%s(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.",
+            op->name);
+    if (writes) return record_inplace(c, rule);
+
+    auto result = Ref<>::check(redispatch(c));
+    PyObject* one = result.get();
+    PyObject* const* outputs = &one;
+    Py_ssize_t noutputs = 1;
+    if (PyTuple_Check(one) || PyList_Check(one)) {
+      outputs = PySequence_Fast_ITEMS(one);
+      noutputs = PySequence_Fast_GET_SIZE(one);
+    }
+    bool differentiable = false;
+    for (Py_ssize_t i = 0; i < noutputs; ++i) {
+      if (!is_tensor(outputs[i])) return result.release();
+      differentiable = differentiable || is_inexact(as_tensor(outputs[i])->dtype);
+    }
+    // An operator that had nothing to do gives its argument back, history and all.
+    if (!differentiable || (noutputs == 1 && is_argument(c, outputs[0]))) return result.release();
+
+    Edges edges;
+    collect_edges(rule, c.args, edges);
+    Recorded r{rule, c.args, outputs, static_cast<uint32_t>(noutputs), edges.v, edges.n};
+    Ref<RuleNode> node(new_rule_node(r));
+    edges.n = 0;
+    attach_trace(node.get());
+    for (Py_ssize_t i = 0; i < noutputs; ++i)
+      if (is_inexact(as_tensor(outputs[i])->dtype)) set_history(as_tensor(outputs[i]), node.get(), static_cast<uint32_t>(i));
+    return result.release();
+  });
+}
+
+// Outside of inference mode the tensors made in it may be read, not written.
+PyObject* guard_inference(Call& c, void*) {
+  bool writes = c.inplace || c.op->inplace_only;
+  if (writes && c.args[0].is_tensor() && (c.args[0].tensor->flags & kInference)) {
+    PyErr_SetString(PyExc_RuntimeError,
+                    "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+                    "tensor before doing inplace update. See https://github.com/pytorch/rfcs/pull/17 for more details.");
+    return nullptr;
+  }
+  return api->redispatch(c);
+}
+
+}  // namespace
+
+void register_layers() {
+  const Layer layers[] = {{"inference", 190, kInference, kInferenceMode, guard_inference, nullptr, true},
+                          {"autograd", 200, kRequiresGrad | kView, kNoGrad, record, nullptr, false}};
+  for (const Layer& layer : layers) check(api->register_layer(&layer));
+}
+
+}  // namespace rl

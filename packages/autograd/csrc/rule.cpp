@@ -1,0 +1,826 @@
+#include "rule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <iterator>
+#include <map>
+
+#include "call.h"
+
+namespace rl {
+
+namespace {
+
+PyTypeObject* g_rule_type = nullptr;
+
+// ---- reading what _rules.py compiled
+
+Arg constant_from(Rule* rule, PyObject* o) {
+  Arg a;
+  if (o == Py_None) return a;
+  if (PyBool_Check(o)) return arg(o == Py_True);
+  if (PyLong_Check(o)) {
+    int64_t i = PyLong_AsLongLong(o);
+    if (i == -1 && PyErr_Occurred()) throw PythonError();
+    return arg(i);
+  }
+  if (PyFloat_Check(o)) return arg(PyFloat_AS_DOUBLE(o));
+  if (PyComplex_Check(o)) {
+    a.kind = Kind::Complex;
+    a.d = PyComplex_RealAsDouble(o);
+    a.imag = PyComplex_ImagAsDouble(o);
+    return a;
+  }
+  rule->owned->push_back(Ref<>::borrow(o));
+  if (PyTuple_Check(o)) {
+    Py_ssize_t n = PyTuple_GET_SIZE(o);
+    auto bytes = Ref<>::check(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(sizeof(int64_t)) * n));
+    auto* v = reinterpret_cast<int64_t*>(PyBytes_AS_STRING(bytes.get()));
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      v[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(o, i));
+      if (v[i] == -1 && PyErr_Occurred()) throw PythonError();
+    }
+    rule->owned->push_back(std::move(bytes));
+    return arg(v, static_cast<int>(n));
+  }
+  a.kind = Kind::Object;
+  a.object = o;
+  return a;
+}
+
+Operand operand_from(PyObject* pair) {
+  int source, index;
+  if (!PyArg_ParseTuple(pair, "ii", &source, &index)) throw PythonError();
+  if (index > 255) raise(PyExc_ValueError, "gradient rule: too long, it has more than 256 values. Write it as a Python function.");
+  return {static_cast<Operand::Source>(source), static_cast<uint8_t>(index)};
+}
+
+uint64_t bit_if_saved(Operand o) { return o.source == Operand::Saved ? uint64_t{1} << o.index : 0; }
+
+const std::map<std::string, Instruction::Code> kCodes = {
+    {"call", Instruction::Call}, {"builtin", Instruction::Builtin}, {"add", Instruction::Add}, {"sub", Instruction::Sub},
+    {"mul", Instruction::Mul},   {"div", Instruction::Div},         {"pow", Instruction::Pow}, {"neg", Instruction::Neg},
+    {"eq", Instruction::Eq},     {"ne", Instruction::Ne},           {"lt", Instruction::Lt},   {"le", Instruction::Le},
+    {"gt", Instruction::Gt},     {"ge", Instruction::Ge},           {"move", Instruction::Move}, {"jump", Instruction::Jump},
+    {"unless", Instruction::JumpUnless}};
+
+// Adds the overload `op` of a call; keyword arguments go to their places, what lies between takes its default.
+void add_overload(Rule* rule, Program& p, Instruction& in, const Op* op, const std::vector<Operand>& args, PyObject* keywords) {
+  Py_ssize_t nkw = PyTuple_GET_SIZE(keywords);
+  size_t npositional = args.size() - static_cast<size_t>(nkw);
+  std::vector<Operand> placed(args.begin(), args.begin() + static_cast<Py_ssize_t>(npositional));
+  for (Py_ssize_t k = 0; k < nkw; ++k) {
+    const char* key = PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, k));
+    int at = 0;
+    while (at < op->nparams && std::strcmp(op->params[at].name, key)) ++at;
+    if (at == op->nparams || static_cast<size_t>(at) < npositional) return;
+    while (placed.size() <= static_cast<size_t>(at)) {
+      rule->constants->push_back(op->params[placed.size()].default_value);
+      if (rule->constants->size() > 256) raise(PyExc_ValueError, "gradient rule of %s: too many constants.", rule->op->name);
+      placed.push_back({Operand::Constant, static_cast<uint8_t>(rule->constants->size() - 1)});
+    }
+    placed[static_cast<size_t>(at)] = args[npositional + static_cast<size_t>(k)];
+  }
+  if (placed.size() > static_cast<size_t>(op->nparams)) return;
+  in.overloads.push_back({op, static_cast<uint32_t>(p.operands.size()), static_cast<uint16_t>(placed.size())});
+  p.operands.insert(p.operands.end(), placed.begin(), placed.end());
+}
+
+// One instruction: (code, target, name or names of overloads, operands, keywords, destination).
+void add_instruction(Rule* rule, Program& p, PyObject* tuple) {
+  const char* code;
+  int target, destination;
+  PyObject *name, *operands, *keywords;
+  if (!PyArg_ParseTuple(tuple, "siOO!O!i", &code, &target, &name, &PyTuple_Type, &operands, &PyTuple_Type, &keywords, &destination))
+    throw PythonError();
+  Instruction in{kCodes.at(code), static_cast<uint8_t>(target), static_cast<uint16_t>(PyTuple_GET_SIZE(operands)),
+                 static_cast<uint32_t>(p.operands.size())};
+  std::vector<Operand> args;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(operands); ++i) {
+    args.push_back(operand_from(PyTuple_GET_ITEM(operands, i)));
+    p.saves |= bit_if_saved(args.back());
+  }
+  if (in.code == Instruction::Call) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(name); ++i)
+      add_overload(rule, p, in, find_op(PyUnicode_AsUTF8(PyTuple_GET_ITEM(name, i))), args, keywords);
+    if (in.overloads.empty())
+      raise(PyExc_TypeError, "gradient rule of %s: no overload of %R takes %zu arguments with the keywords %R.", rule->op->name, name,
+            args.size(), keywords);
+  } else {
+    if (in.code == Instruction::Jump || in.code == Instruction::JumpUnless) in.nargs = static_cast<uint16_t>(destination);
+    if (in.code == Instruction::Builtin) in.builtin = find_builtin(PyUnicode_AsUTF8(name))->run;
+    p.operands.insert(p.operands.end(), args.begin(), args.end());
+  }
+  p.ntemporaries = std::max(p.ntemporaries, target + 1);
+  p.code.push_back(std::move(in));
+}
+
+Program program_from(Rule* rule, PyObject* tuple) {
+  Program p;
+  PyObject *params, *code, *result, *callable, *names;
+  int wants_needs;
+  if (!PyArg_ParseTuple(tuple, "O!O!OOO!p", &PyTuple_Type, &params, &PyTuple_Type, &code, &result, &callable, &PyTuple_Type, &names,
+                        &wants_needs))
+    throw PythonError();
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(params); ++i)
+    p.params.push_back(static_cast<int>(PyLong_AsLong(PyTuple_GET_ITEM(params, i))));
+  if (callable == Py_None) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code); ++i) add_instruction(rule, p, PyTuple_GET_ITEM(code, i));
+    p.result = operand_from(result);
+    p.saves |= bit_if_saved(p.result);
+    return p;
+  }
+  p.callable = Ref<>::borrow(callable);
+  p.wants_needs = wants_needs;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code); ++i) {
+    p.call_args.push_back(operand_from(PyTuple_GET_ITEM(code, i)));
+    p.saves |= bit_if_saved(p.call_args.back());
+    p.call_names.push_back(PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, i)));
+  }
+  return p;
+}
+
+// _C.Rule(op, node_name, saves, constants, programs, no_gradient)
+PyObject* new_rule(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guard([&]() -> PyObject* {
+    const char *op_name, *node_name;
+    PyObject *saves, *constants, *programs, *none;
+    if (!PyArg_ParseTuple(args, "ssO!O!O!O!", &op_name, &node_name, &PyTuple_Type, &saves, &PyTuple_Type, &constants, &PyTuple_Type,
+                          &programs, &PyTuple_Type, &none))
+      return nullptr;
+    auto rule = Ref<Rule>::check(type->tp_alloc(type, 0));
+    rule->saves = new std::vector<Save>();
+    rule->programs = new std::vector<Program>();
+    rule->constants = new std::vector<Arg>();
+    rule->owned = new std::vector<Ref<>>();
+    rule->inputs = new std::vector<Rule::Input>();
+    rule->op = find_op(op_name);
+    rule->list_input = -1;
+    rule->node_type = new_node_type(node_name);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(saves); ++i) {
+      int result, geometry_only, index;
+      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(saves, i), "ppi", &result, &geometry_only, &index)) return nullptr;
+      rule->saves->push_back({result != 0, geometry_only != 0, static_cast<uint8_t>(index)});
+    }
+    if (rule->saves->size() > 64) raise(PyExc_ValueError, "gradient rule of %s: reads more than 64 values.", op_name);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); ++i)
+      rule->constants->push_back(constant_from(rule.get(), PyTuple_GET_ITEM(constants, i)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(programs); ++i)
+      rule->programs->push_back(program_from(rule.get(), PyTuple_GET_ITEM(programs, i)));
+
+    for (int i = 0; i < rule->op->nparams; ++i) {
+      ParamType t = rule->op->params[i].type;
+      if (t != ParamType::Tensor && t != ParamType::Tensors) continue;
+      auto index = Ref<>::check(PyLong_FromLong(i));
+      if (PySequence_Contains(none, index.get())) continue;
+      int program = -1;
+      for (size_t p = 0; p < rule->programs->size(); ++p)
+        for (int param : (*rule->programs)[p].params)
+          if (param == i) program = static_cast<int>(p);
+      bool list = t == ParamType::Tensors;
+      if (list && rule->list_input >= 0) raise(PyExc_ValueError, "gradient rule of %s: more than one list of tensors.", op_name);
+      if (list) rule->list_input = static_cast<int>(rule->inputs->size());
+      rule->inputs->push_back({static_cast<uint8_t>(i), list, static_cast<int16_t>(program)});
+    }
+    return object(rule.release());
+  });
+}
+
+void dealloc_rule(PyObject* self) {
+  auto* r = reinterpret_cast<Rule*>(self);
+  delete r->saves;
+  delete r->programs;
+  delete r->constants;
+  delete r->owned;
+  delete r->inputs;
+  Py_XDECREF(r->node_type);
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyType_Slot rule_slots[] = {{Py_tp_new, reinterpret_cast<void*>(new_rule)},
+                            {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_rule)},
+                            {Py_tp_doc, const_cast<char*>("A compiled gradient rule.")},
+                            {}};
+PyType_Spec rule_spec = {"rushlight.autograd._C.Rule", sizeof(Rule), 0, Py_TPFLAGS_DEFAULT, rule_slots};
+
+PyObject* is_builtin(PyObject*, PyObject* name) {
+  const BuiltinEntry* b = find_builtin(PyUnicode_AsUTF8(name));
+  if (!b) Py_RETURN_NONE;
+  return Py_BuildValue("(ii)", b->nargs, b->geometry);
+}
+PyMethodDef is_builtin_def = {"builtin", is_builtin, METH_O, "(number of arguments, the one that is asked for its shape only or -1), or None."};
+
+}  // namespace
+
+Rule* rule_of(const Op* op) {
+  if (!op->grad) {
+    static PyObject* compile = nullptr;
+    if (!compile) {
+      auto module = Ref<>::check(PyImport_ImportModule("rushlight.autograd._rules"));
+      compile = Ref<>::check(PyObject_GetAttrString(module.get(), "compile_rule")).release();
+    }
+    auto rule = Ref<>::check(PyObject_CallOneArg(compile, op->record));
+    if (!PyObject_TypeCheck(rule.get(), g_rule_type)) raise(PyExc_TypeError, "compile_rule: returned no Rule for %s", op->name);
+    if (!op->grad) const_cast<Op*>(op)->grad = rule.release();
+  }
+  return reinterpret_cast<Rule*>(op->grad);
+}
+
+// ---- nodes
+
+namespace {
+
+Saved* saved_at(RuleNode* n, size_t i) { return n->saved + i; }
+
+size_t count_saved(const RuleNode* n) { return n->rule->saves->size(); }
+
+void drop(Saved& s) {
+  switch (s.state) {
+    case Saved::Input:
+    case Saved::Result:
+      Py_DECREF(s.arg.tensor);
+      break;
+    case Saved::Object:
+      Py_DECREF(s.arg.object);
+      break;
+    case Saved::Tensors:
+      for (int i = 0; i < s.arg.count; ++i) Py_DECREF(s.arg.tensors[i]);
+      break;
+    default:
+      return;  // numbers and shapes stay, as they cost nothing
+  }
+  s.state = Saved::Released;
+}
+
+void release_saved(Node* node) {
+  auto* n = static_cast<RuleNode*>(node);
+  for (size_t i = 0; i < count_saved(n); ++i) drop(n->saved[i]);
+}
+
+int traverse_saved(Node* node, visitproc visit, void* arg) {
+  auto* n = static_cast<RuleNode*>(node);
+  for (size_t i = 0; i < count_saved(n); ++i) {
+    Saved& s = n->saved[i];
+    if (s.state == Saved::Input || s.state == Saved::Result) Py_VISIT(s.arg.tensor);
+    if (s.state == Saved::Object) Py_VISIT(s.arg.object);
+    if (s.state == Saved::Tensors)
+      for (int k = 0; k < s.arg.count; ++k) Py_VISIT(s.arg.tensors[k]);
+  }
+  return 0;
+}
+
+void destroy_rule_node(Node* node) {
+  release_saved(node);
+  Py_DECREF(static_cast<RuleNode*>(node)->rule);
+}
+
+[[noreturn]] void no_rule(const Rule* rule, int param) {
+  raise(PyExc_NotImplementedError, "%s: the gradient with respect to '%s' is not implemented. Give a rule with op.grad(%s=...).",
+        rule->op->name, rule->op->params[param].name, rule->op->params[param].name);
+}
+
+// Hands what a program computed for a list of tensors to the edges of the list.
+void distribute(const Rule* rule, Ref<> list, PyObject** results, uint32_t n) {
+  if (list.get() == Py_None) return;
+  if (!PyTuple_Check(list.get()) && !PyList_Check(list.get()))
+    raise(PyExc_RuntimeError, "gradient rule of %s: must give one gradient for each tensor of the list, got %s.", rule->op->name,
+          Py_TYPE(list.get())->tp_name);
+  auto all = Ref<>::check(PySequence_Tuple(list.get()));
+  if (PyTuple_GET_SIZE(all.get()) != static_cast<Py_ssize_t>(n))
+    raise(PyExc_RuntimeError, "gradient rule of %s: gave %zd gradients for a list of %u tensors.", rule->op->name,
+          PyTuple_GET_SIZE(all.get()), n);
+  for (uint32_t i = 0; i < n; ++i) {
+    PyObject* g = PyTuple_GET_ITEM(all.get(), i);
+    if (g != Py_None) results[i] = Py_NewRef(g);
+  }
+}
+
+void store(const Rule* rule, const Rule::Input& in, Ref<> value, PyObject** results, uint32_t n) {
+  if (in.list) {
+    distribute(rule, std::move(value), results, n);
+  } else if (value && value.get() != Py_None) {
+    if (!is_tensor(value.get()))
+      raise(PyExc_RuntimeError, "gradient rule of %s: must give a Tensor for '%s', got %s.", rule->op->name,
+            rule->op->params[in.param].name, Py_TYPE(value.get())->tp_name);
+    results[0] = value.release();
+  }
+}
+
+Ref<> call_python(Machine& m, const Program& p, const std::vector<bool>& needs) {
+  auto args = Ref<>::check(PyTuple_New(0));
+  auto kwargs = Ref<>::check(PyDict_New());
+  for (size_t i = 0; i < p.call_args.size(); ++i) {
+    Operand o = p.call_args[i];
+    Ref<> value;
+    if (o.source == Operand::Saved && (*m.node->rule->saves)[o.index].geometry_only) {
+      Geometry g = m.geometry(o);
+      value = Ref<>::check(api->arg_to_object(p.call_names[i].find("_dtype") == std::string::npos ? arg(g.sizes, g.ndim) : arg(g.dtype)));
+    } else {
+      value = Ref<>::check(api->arg_to_object(m.get(o)));
+    }
+    check(PyDict_SetItemString(kwargs.get(), p.call_names[i].c_str(), value.get()));
+  }
+  if (p.wants_needs) {
+    auto mask = Ref<>::check(PyTuple_New(static_cast<Py_ssize_t>(needs.size())));
+    for (size_t i = 0; i < needs.size(); ++i) PyTuple_SET_ITEM(mask.get(), i, PyBool_FromLong(needs[i]));
+    check(PyDict_SetItemString(kwargs.get(), "needs", mask.get()));
+  }
+  return Ref<>::check(PyObject_Call(p.callable.get(), args.get(), kwargs.get()));
+}
+
+void run_rule(Node* node, PyObject** grads, PyObject** results, const Needs& needs) {
+  auto* n = static_cast<RuleNode*>(node);
+  const Rule* rule = n->rule;
+  const auto& inputs = *rule->inputs;
+  uint32_t listed = n->nedges + 1 - static_cast<uint32_t>(inputs.size());  // edges of the list, where there is one
+  struct Wanted {
+    uint32_t first, count;
+    bool any;
+  };
+  Wanted wanted[kMaxParams];
+  uint32_t edge = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    uint32_t count = inputs[i].list ? listed : 1;
+    wanted[i] = {edge, count, false};
+    for (uint32_t k = 0; k < count; ++k) wanted[i].any = wanted[i].any || needs(edge + k);
+    edge += count;
+  }
+  for (size_t p = 0; p < rule->programs->size(); ++p) {
+    const Program& program = (*rule->programs)[p];
+    std::vector<bool> mask;
+    size_t only = inputs.size();
+    bool any = false;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i].program == static_cast<int>(p)) {
+        if (program.callable) mask.push_back(wanted[i].any);
+        any = any || wanted[i].any;
+        only = i;
+      }
+    if (!any) continue;
+    Machine machine(n, grads);
+    if (!program.callable) {
+      Value v = machine.run(program);
+      Ref<> value = v.owned ? std::move(v.owned) : Ref<>::check(api->arg_to_object(v.arg));
+      store(rule, inputs[only], std::move(value), results + wanted[only].first, wanted[only].count);
+      continue;
+    }
+    Ref<> value = call_python(machine, program, mask);
+    if (program.params.size() == 1) {
+      store(rule, inputs[only], std::move(value), results + wanted[only].first, wanted[only].count);
+      continue;
+    }
+    if (!PyTuple_Check(value.get()) || PyTuple_GET_SIZE(value.get()) != static_cast<Py_ssize_t>(program.params.size()))
+      raise(PyExc_RuntimeError, "gradient rule of %s: must return a tuple of %zu gradients, got %R.", rule->op->name,
+            program.params.size(), value.get());
+    for (size_t k = 0; k < program.params.size(); ++k)
+      for (size_t i = 0; i < inputs.size(); ++i)
+        if (inputs[i].param == program.params[k] && wanted[i].any)
+          store(rule, inputs[i], Ref<>::borrow(PyTuple_GET_ITEM(value.get(), static_cast<Py_ssize_t>(k))), results + wanted[i].first,
+                wanted[i].count);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].program < 0 && wanted[i].any) no_rule(rule, inputs[i].param);
+}
+
+const NodeKind rule_kind = {run_rule, release_saved, traverse_saved, destroy_rule_node, false};
+
+// ---- saving
+
+constexpr size_t geometry_bytes(int ndim) { return sizeof(Geometry) + 2 * sizeof(int64_t) * static_cast<size_t>(ndim); }
+
+Geometry* write_geometry(char*& at, const Tensor* t) {
+  auto* g = reinterpret_cast<Geometry*>(at);
+  auto* v = reinterpret_cast<int64_t*>(g + 1);
+  *g = geometry_of(t);
+  g->sizes = v;
+  g->strides = v + t->ndim;
+  std::copy_n(t->sizes, t->ndim, v);
+  std::copy_n(t->strides, t->ndim, v + t->ndim);
+  at += geometry_bytes(t->ndim);
+  return g;
+}
+
+size_t bytes_to_save(const Save& save, const Arg& a) {
+  switch (a.kind) {
+    case Kind::Tensor:
+      return save.geometry_only ? geometry_bytes(a.tensor->ndim) : 0;
+    case Kind::Tensors: {
+      size_t bytes = 0;
+      for (int i = 0; i < a.count; ++i)
+        bytes += save.geometry_only ? sizeof(Geometry*) + geometry_bytes(a.tensors[i]->ndim) : sizeof(Tensor*) + sizeof(int64_t);
+      return bytes;
+    }
+    case Kind::Ints:
+    case Kind::Floats:
+      return sizeof(int64_t) * static_cast<size_t>(a.count);
+    default:
+      return 0;
+  }
+}
+
+uint32_t version_of(const Tensor* t, const Recorded& r) {
+  return r.written && t->storage == r.written->storage ? r.version_before : t->storage->version;
+}
+
+void check_can_be_saved(const Tensor* t) {
+  if (t->flags & kInference)
+    raise(PyExc_RuntimeError,
+          "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked "
+          "by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+          "`torch.no_grad()` instead of `torch.inference_mode()`.");
+}
+
+void save_argument(Saved& s, const Save& save, const Arg& a, char*& at, const Recorded& r) {
+  s.arg = a;
+  s.state = Saved::Plain;
+  switch (a.kind) {
+    case Kind::Tensor: {
+      if (save.geometry_only) {
+        s.arg.object = reinterpret_cast<PyObject*>(write_geometry(at, a.tensor));
+        s.state = Saved::Shape;
+        return;
+      }
+      check_can_be_saved(a.tensor);
+      bool before = r.self_before && a.tensor == r.written;
+      if (before) s.arg.tensor = as_tensor(r.self_before);
+      s.version = before ? s.arg.tensor->storage->version : version_of(a.tensor, r);
+      Py_INCREF(s.arg.tensor);
+      s.state = Saved::Input;
+      return;
+    }
+    case Kind::Tensors: {
+      if (save.geometry_only) {
+        auto** list = reinterpret_cast<Geometry**>(at);
+        at += sizeof(Geometry*) * static_cast<size_t>(a.count);
+        for (int i = 0; i < a.count; ++i) list[i] = write_geometry(at, a.tensors[i]);
+        s.arg.object = reinterpret_cast<PyObject*>(list);
+        s.state = Saved::Shapes;
+        return;
+      }
+      auto** list = reinterpret_cast<Tensor**>(at);
+      auto* versions = reinterpret_cast<int64_t*>(list + a.count);
+      for (int i = 0; i < a.count; ++i) check_can_be_saved(a.tensors[i]);
+      for (int i = 0; i < a.count; ++i) {
+        list[i] = a.tensors[i];
+        Py_INCREF(list[i]);
+        versions[i] = version_of(list[i], r);
+      }
+      at = reinterpret_cast<char*>(versions + a.count);
+      s.arg.tensors = list;
+      s.state = Saved::Tensors;
+      return;
+    }
+    case Kind::Ints:
+    case Kind::Floats:
+      std::memcpy(at, a.ints, sizeof(int64_t) * static_cast<size_t>(a.count));
+      s.arg.ints = reinterpret_cast<int64_t*>(at);
+      at += sizeof(int64_t) * static_cast<size_t>(a.count);
+      return;
+    case Kind::Object:
+      Py_INCREF(a.object);
+      s.state = Saved::Object;
+      return;
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+uint64_t saves_needed(const Rule* rule, const Edge* edges, uint32_t nedges) {
+  uint64_t mask = 0;
+  uint32_t edge = 0, listed = nedges + 1 - static_cast<uint32_t>(rule->inputs->size());
+  for (const Rule::Input& in : *rule->inputs) {
+    uint32_t count = in.list ? listed : 1;
+    for (uint32_t k = 0; k < count; ++k)
+      if (edges[edge + k].node && in.program >= 0) mask |= (*rule->programs)[static_cast<size_t>(in.program)].saves;
+    edge += count;
+  }
+  return mask;
+}
+
+RuleNode* new_rule_node(const Recorded& r) {
+  const auto& saves = *r.rule->saves;
+  uint64_t mask = saves_needed(r.rule, r.edges, r.nedges);
+  size_t extra = r.nedges * sizeof(Edge) + r.noutputs * sizeof(Geometry) + saves.size() * sizeof(Saved);
+  for (uint32_t i = 0; i < r.noutputs; ++i) extra += sizeof(int64_t) * as_tensor(r.outputs[i])->ndim;
+  for (size_t i = 0; i < saves.size(); ++i)
+    if (mask >> i & 1) {
+      Arg a = saves[i].result ? arg(as_tensor(r.outputs[saves[i].index])) : r.args[saves[i].index];
+      extra += bytes_to_save(saves[i], a);
+    }
+
+  auto* n = new_node<RuleNode>(r.rule->node_type, &rule_kind, extra);
+  n->rule = r.rule;
+  Py_INCREF(r.rule);
+  char* at = reinterpret_cast<char*>(n + 1);
+  n->edges = reinterpret_cast<Edge*>(at);
+  n->nedges = r.nedges;
+  std::copy_n(r.edges, r.nedges, n->edges);
+  at += r.nedges * sizeof(Edge);
+  n->saved = reinterpret_cast<Saved*>(at);
+  at += saves.size() * sizeof(Saved);
+  n->outputs = reinterpret_cast<Geometry*>(at);
+  n->noutputs = r.noutputs;
+  at += r.noutputs * sizeof(Geometry);
+  for (uint32_t i = 0; i < r.noutputs; ++i) {
+    const Tensor* t = as_tensor(r.outputs[i]);
+    auto* sizes = reinterpret_cast<int64_t*>(at);
+    std::copy_n(t->sizes, t->ndim, sizes);
+    n->outputs[i] = {t->dtype, t->device, t->ndim, sizes, nullptr, 0};
+    at += sizeof(int64_t) * t->ndim;
+  }
+  n->version = r.noutputs ? as_tensor(r.outputs[0])->storage->version : 0;
+  for (size_t i = 0; i < saves.size(); ++i) n->saved[i].state = Saved::Empty;
+  Ref<RuleNode> hold(n);  // from here on it can be destroyed
+  for (size_t i = 0; i < saves.size(); ++i) {
+    if (!(mask >> i & 1)) continue;
+    Saved& s = n->saved[i];
+    if (!saves[i].result) {
+      save_argument(s, saves[i], r.args[saves[i].index], at, r);
+      continue;
+    }
+    Tensor* out = as_tensor(r.outputs[saves[i].index]);
+    if (saves[i].geometry_only) {
+      save_argument(s, saves[i], arg(out), at, r);
+      continue;
+    }
+    // Without its history: the tensor holds the node, so the node must not hold the tensor.
+    s.arg = arg(as_tensor(Ref<>::check(api->detach(out)).release()));
+    s.version = out->storage->version;
+    s.state = Saved::Result;
+  }
+  finish_node(n);
+  return hold.release();
+}
+
+// ---- the machine
+
+Value value_of(const Arg& a) {
+  Value v;
+  v.arg = a;
+  return v;
+}
+
+Value value_of(Ref<> o) {
+  Value v;
+  if (o.get() == Py_None) return v;
+  if (is_tensor(o.get())) {
+    v.arg = arg(tensor(o));
+  } else if (PyBool_Check(o.get())) {
+    v.arg = arg(o.get() == Py_True);
+  } else if (PyLong_Check(o.get())) {
+    v.arg = arg(static_cast<int64_t>(PyLong_AsLongLong(o.get())));
+  } else if (PyFloat_Check(o.get())) {
+    v.arg = arg(PyFloat_AS_DOUBLE(o.get()));
+  } else {
+    v.arg.kind = Kind::Object;
+    v.arg.object = o.get();
+  }
+  v.owned = std::move(o);
+  return v;
+}
+
+int64_t number_of_elements(const Geometry& g) {
+  int64_t n = 1;
+  for (int d = 0; d < g.ndim; ++d) n *= g.sizes[d];
+  return n;
+}
+
+int64_t* Machine::ints(size_t n) {
+  ints_.push_back(std::make_unique<int64_t[]>(n ? n : 1));
+  return ints_.back().get();
+}
+
+
+Arg Machine::unpack(uint8_t index) {
+  Saved& s = node->saved[index];
+  switch (s.state) {
+    case Saved::Input: {
+      auto* maker = reinterpret_cast<Node*>(s.arg.tensor->grad_fn);
+      check_saved_version(s.arg.tensor, s.version, maker ? name_of(maker) : nullptr, s.arg.tensor->output_nr);
+      return s.arg;
+    }
+    case Saved::Result: {
+      uint8_t nr = (*node->rule->saves)[index].index;
+      check_saved_version(s.arg.tensor, s.version, name_of(node), nr);
+      if (!grad_enabled()) return s.arg;
+      keep_.push_back(Ref<>::check(api->detach(s.arg.tensor)));
+      set_history(tensor(keep_.back()), node, nr);
+      return arg(tensor(keep_.back()));
+    }
+    case Saved::Tensors: {
+      auto* versions = reinterpret_cast<const int64_t*>(s.arg.tensors + s.arg.count);
+      for (int i = 0; i < s.arg.count; ++i)
+        check_saved_version(s.arg.tensors[i], static_cast<uint32_t>(versions[i]), nullptr, 0);
+      return s.arg;
+    }
+    case Saved::Released:
+      raise_released();
+    default:
+      return s.arg;
+  }
+}
+
+PyObject* Machine::materialized(uint8_t index) {
+  if (!grads[index]) {
+    const Geometry& g = node->outputs[index];
+    keep_.push_back(zeros(g.ndim, g.sizes, g.dtype, g.device));
+    return keep_.back().get();
+  }
+  return grads[index];
+}
+
+Arg Machine::get(Operand o) {
+  switch (o.source) {
+    case Operand::Constant:
+      return (*node->rule->constants)[o.index];
+    case Operand::Saved:
+      return unpack(o.index);
+    case Operand::Grad:
+      return arg(as_tensor(materialized(o.index)));
+    default:
+      return temporaries_[o.index].arg;
+  }
+}
+
+Geometry Machine::geometry(Operand o) {
+  if (o.source == Operand::Saved && node->saved[o.index].state == Saved::Shape)
+    return *reinterpret_cast<Geometry*>(node->saved[o.index].arg.object);
+  if (o.source == Operand::Grad) return node->outputs[o.index];
+  Arg a = get(o);
+  if (a.is_tensor()) return geometry_of(a.tensor);
+  return {a.kind == Kind::Complex ? DType::Complex128 : DType::Float64, Device{kCPU, -1}, 0, nullptr, nullptr, 0};
+}
+
+std::vector<Geometry> Machine::geometries(Operand o) {
+  std::vector<Geometry> all;
+  if (o.source == Operand::Saved && node->saved[o.index].state == Saved::Shapes) {
+    const Saved& s = node->saved[o.index];
+    for (int i = 0; i < s.arg.count; ++i) all.push_back(*reinterpret_cast<Geometry**>(s.arg.object)[i]);
+    return all;
+  }
+  Arg a = get(o);
+  for (int i = 0; i < a.count; ++i) all.push_back(geometry_of(a.tensors[i]));
+  return all;
+}
+
+Value Machine::arithmetic(Instruction::Code code, const Arg& a, const Arg& b) {
+  using C = Instruction::Code;
+  if (a.is_tensor() || b.is_tensor()) {
+    switch (code) {
+      case C::Add: return value_of(call(ops::add, {a, b}));
+      case C::Sub: return value_of(call(ops::sub, {a, b}));
+      case C::Mul: return value_of(call(ops::mul, {a, b}));
+      case C::Div: return value_of(call(ops::div, {a, b}));
+      case C::Pow:
+        return value_of(call(!b.is_tensor() ? ops::pow_scalar : a.is_tensor() ? ops::pow : ops::pow_of_scalar, {a, b}));
+      case C::Neg: return value_of(call(ops::neg, {a}));
+      case C::Eq: return value_of(call(ops::eq, {a, b}));
+      case C::Ne: return value_of(call(ops::ne, {a, b}));
+      case C::Lt: return value_of(call(ops::lt, {a, b}));
+      case C::Le: return value_of(call(ops::le, {a, b}));
+      case C::Gt: return value_of(call(ops::gt, {a, b}));
+      default: return value_of(call(ops::ge, {a, b}));
+    }
+  }
+  if (!a.is_number() || (code != C::Neg && !b.is_number())) {
+    bool equal = a.kind == b.kind && (a.none() || (a.kind == Kind::DType && a.dtype == b.dtype) ||
+                                      (a.kind == Kind::Object && PyObject_RichCompareBool(a.object, b.object, Py_EQ) == 1) ||
+                                      (a.kind == Kind::Ints && a.count == b.count && std::equal(a.ints, a.ints + a.count, b.ints)));
+    if (code == C::Eq) return value_of(arg(equal));
+    if (code == C::Ne) return value_of(arg(!equal));
+    raise(PyExc_TypeError, "gradient rule of %s: arithmetic on something that is neither a tensor nor a number.", node->rule->op->name);
+  }
+  if (code == C::Neg) return arithmetic(C::Mul, arg(int64_t{-1}), a);
+  if (a.kind == Kind::Complex || b.kind == Kind::Complex) {
+    std::complex<double> x(a.to_double(), a.kind == Kind::Complex ? a.imag : 0), y(b.to_double(), b.kind == Kind::Complex ? b.imag : 0);
+    std::complex<double> z;
+    switch (code) {
+      case C::Add: z = x + y; break;
+      case C::Sub: z = x - y; break;
+      case C::Mul: z = x * y; break;
+      case C::Div: z = x / y; break;
+      case C::Pow: z = std::pow(x, y); break;
+      case C::Eq: return value_of(arg(x == y));
+      case C::Ne: return value_of(arg(x != y));
+      default: raise(PyExc_TypeError, "gradient rule of %s: complex numbers have no order.", node->rule->op->name);
+    }
+    Arg r;
+    r.kind = Kind::Complex;
+    r.d = z.real();
+    r.imag = z.imag();
+    return value_of(r);
+  }
+  bool integers = a.kind != Kind::Float && b.kind != Kind::Float;
+  double x = a.to_double(), y = b.to_double();
+  switch (code) {
+    case C::Add: return value_of(integers ? arg(a.to_int() + b.to_int()) : arg(x + y));
+    case C::Sub: return value_of(integers ? arg(a.to_int() - b.to_int()) : arg(x - y));
+    case C::Mul: return value_of(integers ? arg(a.to_int() * b.to_int()) : arg(x * y));
+    case C::Div: return value_of(arg(x / y));
+    case C::Pow: return value_of(arg(std::pow(x, y)));
+    case C::Eq: return value_of(arg(x == y));
+    case C::Ne: return value_of(arg(x != y));
+    case C::Lt: return value_of(arg(x < y));
+    case C::Le: return value_of(arg(x <= y));
+    case C::Gt: return value_of(arg(x > y));
+    default: return value_of(arg(x >= y));
+  }
+}
+
+namespace {
+
+bool fits(const Param& p, const Arg& a, bool numbers) {
+  if (a.none()) return p.optional || p.type == ParamType::Any || (p.has_default && p.default_value.none());
+  switch (p.type) {
+    case ParamType::Tensor: return a.is_tensor() || (numbers && a.is_number());
+    case ParamType::Tensors: return a.kind == Kind::Tensors;
+    case ParamType::Int: return a.kind == Kind::Int || a.kind == Kind::Bool;
+    case ParamType::Float: return a.kind == Kind::Float || a.kind == Kind::Int;
+    case ParamType::Bool: return a.kind == Kind::Bool;
+    case ParamType::Scalar: return a.is_number();
+    case ParamType::Ints: return a.kind == Kind::Ints || a.kind == Kind::Int;
+    case ParamType::DType: return a.kind == Kind::DType;
+    case ParamType::Device: return a.kind == Kind::Device;
+    default: return true;
+  }
+}
+
+// Whether an overload takes the arguments, and nothing is missing.
+bool takes(const Op* op, const Arg* args, int nargs) {
+  for (int i = 0; i < op->nparams; ++i)
+    if (i < nargs ? !fits(op->params[i], args[i], op->accepts_numbers) : !op->params[i].has_default && !op->params[i].optional) return false;
+  return true;
+}
+
+}  // namespace
+
+Value Machine::run(const Program& p) {
+  if (p.ntemporaries > static_cast<int>(std::size(few_))) {
+    many_.resize(static_cast<size_t>(p.ntemporaries));
+    temporaries_ = many_.data();
+  }
+  for (size_t pc = 0; pc < p.code.size(); ++pc) {
+    const Instruction& in = p.code[pc];
+    const Operand* operands = p.operands.data() + in.first;
+    switch (in.code) {
+      case Instruction::Call: {
+        Arg args[kMaxParams];
+        const auto* overload = in.overloads.data();
+        const auto* last = overload + in.overloads.size() - 1;
+        for (;; ++overload) {
+          for (int i = 0; i < overload->nargs; ++i) args[i] = get(p.operands[overload->first + static_cast<uint32_t>(i)]);
+          if (overload == last || takes(overload->op, args, overload->nargs)) break;
+        }
+        temporaries_[in.target] = value_of(Ref<>::check(api->call(overload->op, args, overload->nargs)));
+        break;
+      }
+      case Instruction::Builtin:
+        temporaries_[in.target] = in.builtin(*this, operands, in.nargs);
+        break;
+      case Instruction::Move: {
+        Arg a = get(operands[0]);
+        Ref<> owner = a.is_tensor() ? Ref<>::borrow(object(a.tensor)) : Ref<>();
+        if (a.kind == Kind::Object) owner = Ref<>::borrow(a.object);
+        Value v = value_of(a);
+        v.owned = std::move(owner);
+        temporaries_[in.target] = std::move(v);
+        break;
+      }
+      case Instruction::Jump:
+        pc = in.nargs - size_t{1};
+        break;
+      case Instruction::JumpUnless: {
+        Arg a = get(operands[0]);
+        bool truth = a.is_number() ? a.to_bool() : a.kind == Kind::Ints ? a.count != 0 : !a.none();
+        if (!truth) pc = in.nargs - size_t{1};
+        break;
+      }
+      case Instruction::Neg:
+        temporaries_[in.target] = arithmetic(in.code, get(operands[0]), Arg());
+        break;
+      default:
+        temporaries_[in.target] = arithmetic(in.code, get(operands[0]), get(operands[1]));
+    }
+  }
+  Arg a = get(p.result);
+  Value v = value_of(a);
+  if (p.result.source == Operand::Temporary && temporaries_[p.result.index].owned)
+    v.owned = temporaries_[p.result.index].owned;
+  else if (a.is_tensor())
+    v.owned = Ref<>::borrow(object(a.tensor));
+  return v;
+}
+
+void init_rule_type(PyObject* module) {
+  g_rule_type = reinterpret_cast<PyTypeObject*>(Ref<>::check(PyType_FromSpec(&rule_spec)).release());
+  check(PyModule_AddObjectRef(module, "Rule", object(g_rule_type)));
+  check(PyModule_AddObject(module, "builtin", Ref<>::check(PyCFunction_New(&is_builtin_def, nullptr)).release()));
+}
+
+}  // namespace rl

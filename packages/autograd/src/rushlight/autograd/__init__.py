@@ -1,0 +1,16 @@
+"""Automatic differentiation: backward passes over the graph that operators record."""
+
+from rushlight import _registry as _registry
+
+from ._anomaly import detect_anomaly as detect_anomaly, set_detect_anomaly as set_detect_anomaly
+from ._backward import backward as backward, grad as grad
+from ._C import (
+    enable_grad as enable_grad,
+    inference_mode as inference_mode,
+    is_grad_enabled as is_grad_enabled,
+    is_inference_mode_enabled as is_inference_mode_enabled,
+    no_grad as no_grad,
+    set_grad_enabled as set_grad_enabled,
+)
+from ._gradcheck import gradcheck as gradcheck, gradgradcheck as gradgradcheck
+from .function import Function as Function
