@@ -310,8 +310,8 @@ def test_the_cpu_stands_in_where_a_backend_allows_it(site):
             return [Device]
 
         def rushlight_register_ops():
-            host = Op("alpha::host_only(Tensor self, Tensor[] more) -> Tensor").kernel("cpu", lambda x, more: x + more[0])
-            return [host]
+            op = Op("alpha::host_only(Tensor self, Tensor[] more) -> Tensor")
+            return [op.kernel("cpu", lambda x, more: x + more[0])]
         """,
     )
     out = site.run(

@@ -49,6 +49,23 @@ long = int64
 
 _registry.register_core()
 _areas.install()
+
+from . import overrides as overrides  # noqa: E402
+from ._functions import (  # noqa: E402
+    allclose as allclose,
+    einsum as einsum,
+    equal as equal,
+    finfo as finfo,
+    iinfo as iinfo,
+    is_complex as is_complex,
+    is_floating_point as is_floating_point,
+    is_nonzero as is_nonzero,
+    is_signed as is_signed,
+    is_tensor as is_tensor,
+    isclose as isclose,
+    numel as numel,
+)
+
 __getattr__ = _areas.getter(__name__)
 
 

@@ -72,9 +72,8 @@ def register_core() -> None:
 
     _C.set_hook("find_device_type", find_device_type)
     _C.set_hook("open_backend", open_backend)
-    core = Contributions(
-        ops=hooks.rushlight_register_ops(), backends=hooks.rushlight_register_backends(), kernels={"cpu": [], "meta": []}
-    )
+    ops_, backends_ = hooks.rushlight_register_ops(), hooks.rushlight_register_backends()
+    core = Contributions(ops=ops_, backends=backends_, kernels={"cpu": [], "meta": []})
     commit(CORE, core)
     opened.update((name, backends[name].item()) for name in ("cpu", "meta"))  # open from the start
 

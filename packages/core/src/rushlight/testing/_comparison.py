@@ -9,6 +9,8 @@ import numpy as np
 
 import rushlight
 
+from ._dtypes import numpy_dtype
+
 _TOLERANCES = {
     "float16": (1e-3, 1e-5),
     "bfloat16": (1.6e-2, 1e-5),
@@ -202,7 +204,7 @@ class _Comparison:
 
     def tensors(self, actual: Any, expected: Any, path: str) -> None:
         if isinstance(actual, np.ndarray):
-            actual, expected = rushlight.as_tensor(actual), rushlight.as_tensor(expected)
+            actual, expected = rushlight.from_numpy(actual), rushlight.from_numpy(expected)
         for name, get in self.attributes:
             if get(actual) != get(expected):
                 message = f"The values for attribute '{name}' do not match: {get(actual)} != {get(expected)}."
@@ -210,8 +212,8 @@ class _Comparison:
         if actual.device.type == "meta" or expected.device.type == "meta":
             return
         dtypes = [str(t.dtype).rpartition(".")[2] for t in (actual, expected)]
-        common = rushlight.promote_types(actual.dtype, expected.dtype)
-        self.values(*(t.detach().to("cpu").to(common).numpy() for t in (actual, expected)), dtypes, path)
+        common = numpy_dtype(rushlight.promote_types(actual.dtype, expected.dtype))
+        self.values(*(t.numpy(force=True).astype(common) for t in (actual, expected)), dtypes, path)
 
     def values(self, actual: np.ndarray, expected: np.ndarray, dtypes: list[str], path: str) -> None:
         rtol, atol = self.rtol, self.atol

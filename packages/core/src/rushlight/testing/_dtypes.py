@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+
 import rushlight as torch
 from rushlight import _registry
 
@@ -12,6 +15,12 @@ Dtypes = tuple[Any, ...]
 _INTEGRAL = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _FLOATING = (torch.float32, torch.float64)
 _COMPLEX = (torch.complex64, torch.complex128)
+
+
+def numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """NumPy's dtype of the same name; that of bfloat16 is ml_dtypes'."""
+    name = str(dtype).rpartition(".")[2]
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
 
 
 def floating_types() -> Dtypes:

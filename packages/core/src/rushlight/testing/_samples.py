@@ -10,6 +10,8 @@ import numpy as np
 
 import rushlight
 
+from ._dtypes import numpy_dtype
+
 
 class Maker:
     """Makes the tensors of an operator's samples: the same values on every device and in every run.
@@ -106,7 +108,8 @@ def _values(
 
 
 def _tensor(values: np.ndarray, dtype: Any, device: Any, noncontiguous: bool, requires_grad: bool) -> Any:
-    tensor = rushlight.from_numpy(np.asarray(values)).to(dtype).to(device)
+    host = rushlight.from_numpy(np.asarray(values).astype(numpy_dtype(dtype)))
+    tensor = host if str(device) == "cpu" else rushlight.empty(host.shape, dtype=dtype, device=device).copy_(host)
     if noncontiguous:
         tensor = make_non_contiguous(tensor)
     return tensor.requires_grad_() if requires_grad else tensor

@@ -1,0 +1,22 @@
+// The vectorised parts of random numbers.
+#pragma once
+#include <cstdint>
+
+#include "../kernels/isa.h"
+
+namespace rl {
+
+struct RandomTable {
+  void (*twist)(uint32_t* state);                        // the next 624 words of state
+  void (*temper)(const uint32_t* state, uint32_t* out);  // the 624 outputs of a state
+  void (*uniform)(const uint32_t* bits, float* out, int64_t n, float from, float range);
+  // Two words each, the high one first.
+  void (*uniform_double)(const uint32_t* bits, double* out, int64_t n, double from, double range);
+  // In place: groups of 16 uniforms in [0, 1) to 16 normals.
+  void (*normal)(float* values, int64_t groups, float mean, float std);
+};
+const RandomTable& random_table();
+
+}  // namespace rl
+
+RL_ISA_DECLARE(fill_random_table, RandomTable)
