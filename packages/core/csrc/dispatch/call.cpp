@@ -22,7 +22,42 @@ std::unordered_map<std::string, Native>& natives() {
   return *table;
 }
 
+struct Pending {
+  std::vector<std::pair<std::string, Kernel>> kernels;  // by device type
+  Loop loops[kNumDTypes] = {};
+};
+std::unordered_map<std::string, Pending>& pending() {
+  static auto* table = new std::unordered_map<std::string, Pending>();
+  return *table;
+}
+
+void set_kernel(OpRecord* op, const std::string& device, Kernel kernel) {
+  int type = find_device_type(device.c_str());
+  if (type < 0) fail(PyExc_ValueError, "register_kernel: device type '%s' is not registered", device.c_str());
+  op->kernels[type] = kernel;
+}
+
 }  // namespace
+
+void add_kernel(const char* name, const char* device_type, Kernel kernel) {
+  if (OpRecord* op = find_op(name)) return set_kernel(op, device_type, kernel);
+  pending()[name].kernels.emplace_back(device_type, kernel);
+}
+
+void add_loop(const char* name, DType compute, Loop loop) {
+  OpRecord* op = find_op(name);
+  if (op && op->family != Family::Pointwise) fail(PyExc_ValueError, "register_loop: %s is not a pointwise operator", name);
+  (op ? static_cast<Loop*>(op->loops) : pending()[name].loops)[static_cast<int>(compute)] = loop;
+}
+
+void adopt_natives(OpRecord* op) {
+  auto it = pending().find(op->name_text);
+  if (it == pending().end()) return;
+  for (auto& [device, kernel] : it->second.kernels) set_kernel(op, device, kernel);
+  if (op->family == Family::Pointwise)
+    for (int i = 0; i < kNumDTypes; ++i)
+      if (it->second.loops[i]) static_cast<Loop*>(op->loops)[i] = it->second.loops[i];
+}
 
 void register_layer(const Layer& layer) {
   auto& all = layers();

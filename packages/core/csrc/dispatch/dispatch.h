@@ -129,6 +129,10 @@ struct Native {
 };
 void register_natives(const Native*, int n);
 const Native* find_native(const std::string& op);
+// From other extensions, before or after the op is defined.
+void add_kernel(const char* op, const char* device_type, Kernel);
+void add_loop(const char* op, DType compute, Loop);
+void adopt_natives(OpRecord*);  // gives a new op what was registered for it
 
 // ---- type promotion (promote.cpp)
 // Categories as PyTorch has them: dimensioned tensors, then 0-d tensors, then Python numbers.

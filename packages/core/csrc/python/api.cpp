@@ -43,11 +43,13 @@ const Api table = {
     [](Call& c) { return guard<PyObject*>(nullptr, [&] { return dispatch(c); }); },
     [](const char* name, const char* device, Kernel kernel) {
       return guard<int>(-1, [&] {
-        OpRecord* op = find_op(name);
-        if (!op) fail(PyExc_KeyError, "register_kernel: no operator named '%s'. Define it first.", name);
-        int type = find_device_type(device);
-        if (type < 0) fail(PyExc_ValueError, "register_kernel: device type '%s' is not registered", device);
-        op->kernels[type] = kernel;
+        add_kernel(name, device, kernel);
+        return 0;
+      });
+    },
+    [](const char* name, DType compute, Loop loop) {
+      return guard<int>(-1, [&] {
+        add_loop(name, compute, loop);
         return 0;
       });
     },

@@ -65,6 +65,7 @@ PyObject* define_op(PyObject*, PyObject* args) {
       if (native->meta) op->kernels[kMeta] = native->kernel;
       if (op->family == Family::View || op->family == Family::Factory || native->meta) op->impl = native->kernel;
     }
+    adopt_natives(op.get());
     add_op(op.get());
     return PyUnicode_FromString(op.release()->name);
   });

@@ -30,7 +30,10 @@ struct Api {
   Op* (*find_op)(const char* name);                    // null (no exception) if there is none
   PyObject* (*call)(const Op*, Arg* args, int nargs);  // whole dispatch; missing trailing arguments take their defaults
   PyObject* (*redispatch)(Call&);                      // from a layer: go on below it
+  // The kernel of an op on a device type, and the CPU loop of a pointwise op for one compute dtype. The op may be
+  // defined before or after.
   int (*register_kernel)(const char* op, const char* device_type, Kernel);
+  int (*register_loop)(const char* op, DType compute, Loop);
   int (*register_layer)(const Layer*);                 // copied
   PyObject* (*arg_to_object)(const Arg&);              // new reference
   uint32_t* (*thread_word)();                          // this thread's bits; any thread with the GIL

@@ -57,6 +57,10 @@ struct Op;
 struct Call;
 using Kernel = PyObject* (*)(Call&);  // a new reference (Tensor, tuple or Python scalar), or null with a Python error set
 
+// A pointwise loop over n elements: data[0] is the output, the inputs follow; byte strides, 0 and negative ones included.
+// All inputs have the compute dtype; `params` are the op's number parameters in it, one after the other.
+using Loop = void (*)(char* const* data, const int64_t* strides, int64_t n, const void* params);
+
 struct Op {
   const char* name;       // "add", "linalg::inv", "max.dim"
   const char* schema;     // as written
