@@ -1,6 +1,7 @@
 #include "record.h"
 
 #include <algorithm>
+#include <string>
 
 #include "anomaly.h"
 #include "call.h"
@@ -71,6 +72,14 @@ bool reads_self(const Rule* rule, uint64_t mask) {
   return false;
 }
 
+// "add" of "add.Tensor", as users call it.
+std::string base_name(const Op* op) {
+  std::string name = op->name;
+  size_t space = name.find("::");
+  if (space != std::string::npos) name.erase(0, space + 2);
+  return name.substr(0, name.find('.'));
+}
+
 PyObject* redispatch(Call& c) {
   // What an operator is made of is not recorded again. Views look at the mode themselves.
   ThreadBitsScope below(c.op->family == Family::View ? 0 : kNoGrad, 0);
@@ -113,7 +122,7 @@ PyObject* record(Call& c, void*) {
     if (c.out)
       raise(PyExc_RuntimeError,
             "%s(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.",
-            op->name);
+            base_name(op).c_str());
     if (writes) return record_inplace(c, rule);
 
     auto result = Ref<>::check(redispatch(c));

@@ -69,6 +69,7 @@ Tensor* new_tensor(DType dtype, Device device, int ndim) {
   t->dtype = dtype;
   t->device = device;
   t->offset = 0;
+  if (thread_word() & kInferenceMode) t->flags = kInference;
   reserve_geometry(t, ndim);
   return hold.release();
 }
@@ -236,7 +237,7 @@ static Ref<Tensor> share(Tensor* t, int ndim, const int64_t* sizes, const int64_
   std::copy_n(strides, ndim, v->strides);
   v->offset = offset;
   v->storage = retain(t->storage);
-  v->flags |= t->flags & kInference;
+  v->flags = t->flags & kInference;  // whatever the mode: a view is what its base is
   finish(v.get());
   return v;
 }
