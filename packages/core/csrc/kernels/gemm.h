@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "isa.h"
 #include "rushlight/gemm.h"
+#include "rushlight/isa.h"
 
 namespace rl {
 

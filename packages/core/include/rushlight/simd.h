@@ -1,4 +1,4 @@
-// Vectors for kernels that are compiled once per instruction set: include in an ISA source only (see kernels/isa.h).
+// Vectors for kernels that are compiled once per instruction set: include in an ISA source only (see isa.h).
 #pragma once
 
 #include <cstdint>
