@@ -1,5 +1,7 @@
 // What gradient rules may call beside operators: questions about shapes, and helpers that families share.
 #include <algorithm>
+#include <cmath>
+#include <complex>
 #include <cstring>
 
 #include "call.h"
@@ -122,6 +124,25 @@ Value negative_ints(Machine& m, const Operand* args, int) {
   return value_of(arg(v, n));
 }
 
+// move_to(x, like): x on the device of `like`.
+Value move_to(Machine& m, const Operand* args, int) {
+  Tensor* x = m.get(args[0]).tensor;
+  Arg device;
+  device.kind = Kind::Device;
+  device.device = m.geometry(args[1]).device;
+  return value_of(x->device == device.device ? Ref<>::borrow(object(x)) : call(ops::move, {arg(x), device}));
+}
+
+// The logarithm of a number: minus infinity at 0, NaN below.
+Value log_number(Machine& m, const Operand* args, int) {
+  Arg a = m.get(args[0]);
+  if (a.kind != Kind::Complex) return value_of(arg(std::log(a.to_double())));
+  std::complex<double> z = std::log(std::complex<double>(a.d, a.imag));
+  a.d = z.real();
+  a.imag = z.imag();
+  return value_of(a);
+}
+
 // item(ints, i)
 Value item(Machine& m, const Operand* args, int) {
   Arg a = m.get(args[0]);
@@ -209,6 +230,8 @@ constexpr BuiltinEntry kBuiltins[] = {
     {"item", item, 2, -1},
     {"inverse_permutation", inverse_permutation, 1, -1},
     {"negative", negative_ints, 1, -1},
+    {"log_number", log_number, 1, -1},
+    {"move_to", move_to, 2, 1},
     {"unsqueeze_reduced", unsqueeze_reduced, 4, 1},
     {"expand_reduced", expand_reduced, 4, 1},
     {"sum_to", sum_to, 2, 1},

@@ -45,7 +45,9 @@ bool any_requires_grad(const Rule* rule, const Arg* args) {
 void collect_edges(const Rule* rule, const Arg* args, Edges& edges) {
   for (const Rule::Input& in : *rule->inputs) {
     const Arg& a = args[in.param];
-    if (a.kind == Kind::Tensors)
+    if (in.program == Rule::Input::kOverwritten)
+      edges.push({});
+    else if (a.kind == Kind::Tensors)
       for (int i = 0; i < a.count; ++i) edges.push(gradient_edge(a.tensors[i]));
     else
       edges.push(a.is_tensor() ? gradient_edge(a.tensor) : Edge{});
@@ -80,6 +82,12 @@ std::string base_name(const Op* op) {
   return name.substr(0, name.find('.'));
 }
 
+[[noreturn]] void refuse_out(const Op* op) {
+  raise(PyExc_RuntimeError,
+        "%s(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.",
+        base_name(op).c_str());
+}
+
 PyObject* redispatch(Call& c) {
   // What an operator is made of is not recorded again. Views look at the mode themselves.
   ThreadBitsScope below(c.op->family == Family::View ? 0 : kNoGrad, 0);
@@ -109,9 +117,29 @@ PyObject* record_inplace(Call& c, Rule* rule) {
   return result.release();
 }
 
+// The in-place form of a composite: its parts read a copy, so that what they save is not written to.
+PyObject* record_inplace_composite(Call& c) {
+  Tensor* self = c.args[0].tensor;
+  check_inplace(self);
+  Ref<> before = call(ops::clone, {arg(self)});
+  c.args[0] = arg(tensor(before));
+  c.inplace = false;
+  auto result = Ref<>::check(api->redispatch(c));
+  c.args[0] = arg(self);
+  c.inplace = true;
+  Tensor* t = is_tensor(result.get()) ? tensor(result) : nullptr;
+  if (!t || t->ndim != self->ndim || !std::equal(t->sizes, t->sizes + t->ndim, self->sizes))
+    raise(PyExc_RuntimeError, "%s_: the result has another shape than the tensor it is to be written to.", base_name(c.op).c_str());
+  return call(ops::copy_, {arg(self), arg(t)}).release();
+}
+
 PyObject* record(Call& c, void*) {
   return guard([&]() -> PyObject* {
     const Op* op = c.op;
+    if (op->family == Family::Composite) {
+      if (c.out && (c.flags & kRequiresGrad)) refuse_out(op);
+      return c.inplace && (c.flags & kRequiresGrad) ? record_inplace_composite(c) : api->redispatch(c);
+    }
     if (!op->differentiable) return api->redispatch(c);
     Rule* rule = rule_of(op);
     bool writes = c.inplace || op->inplace_only;
@@ -119,10 +147,7 @@ PyObject* record(Call& c, void*) {
     if (!out_requires_grad && !any_requires_grad(rule, c.args) &&
         !(writes && c.args[0].is_tensor() && requires_grad(c.args[0].tensor)))
       return api->redispatch(c);
-    if (c.out)
-      raise(PyExc_RuntimeError,
-            "%s(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.",
-            base_name(op).c_str());
+    if (c.out) refuse_out(op);
     if (writes) return record_inplace(c, rule);
 
     auto result = Ref<>::check(redispatch(c));
@@ -169,7 +194,7 @@ PyObject* guard_inference(Call& c, void*) {
 
 void register_layers() {
   const Layer layers[] = {{"inference", 190, kInference, kInferenceMode, guard_inference, nullptr, true},
-                          {"autograd", 200, kRequiresGrad | kView, kNoGrad, record, nullptr, false}};
+                          {"autograd", 200, kRequiresGrad | kView, kNoGrad, record, nullptr, true}};
   for (const Layer& layer : layers) check(api->register_layer(&layer));
 }
 

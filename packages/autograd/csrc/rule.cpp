@@ -144,6 +144,7 @@ Program program_from(Rule* rule, PyObject* tuple) {
 
 // _C.Rule(op, node_name, saves, constants, programs, no_gradient)
 PyObject* new_rule(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  using Input = Rule::Input;
   return guard([&]() -> PyObject* {
     const char *op_name, *node_name;
     PyObject *saves, *constants, *programs, *none;
@@ -174,8 +175,11 @@ PyObject* new_rule(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
       ParamType t = rule->op->params[i].type;
       if (t != ParamType::Tensor && t != ParamType::Tensors) continue;
       auto index = Ref<>::check(PyLong_FromLong(i));
-      if (PySequence_Contains(none, index.get())) continue;
-      int program = -1;
+      int program = Input::kMissing;
+      if (PySequence_Contains(none, index.get())) {
+        if (!rule->op->params[i].is_write) continue;
+        program = Input::kOverwritten;
+      }
       for (size_t p = 0; p < rule->programs->size(); ++p)
         for (int param : (*rule->programs)[p].params)
           if (param == i) program = static_cast<int>(p);
@@ -383,7 +387,7 @@ void run_rule(Node* node, PyObject** grads, PyObject** results, const Needs& nee
                 wanted[i].count);
   }
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].program < 0 && wanted[i].any) no_rule(rule, inputs[i].param);
+    if (inputs[i].program == Rule::Input::kMissing && wanted[i].any) no_rule(rule, inputs[i].param);
 }
 
 const NodeKind rule_kind = {run_rule, release_saved, traverse_saved, destroy_rule_node, false};

@@ -75,7 +75,9 @@ struct Rule {
   struct Input {
     uint8_t param;
     bool list;
-    int16_t program;  // -1: there is no rule
+    int16_t program;  // or one of
+    static constexpr int16_t kMissing = -1;      // there is no rule
+    static constexpr int16_t kOverwritten = -2;  // the operator writes it without reading it
   };
   std::vector<Input>* inputs;  // the tensor parameters that may get a gradient, in the order of edges
   int list_input;              // index of the one that is a list, or -1

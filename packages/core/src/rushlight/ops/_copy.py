@@ -29,14 +29,14 @@ copy_ = Op(
     function=False,
     mixed_devices=True,
     doc="Copies the elements of `src`, broadcast and converted, into this tensor and returns it.",
-)
+).grad(self=None, src="move_to(grad, src)")
 
 fill_ = Op(
     "fill_(Tensor(a!) self, Scalar value) -> Tensor(a!)",
     doc="Sets every element to `value` and returns the tensor.",
-)
+).grad(self=None)
 
-fill_tensor = Op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", mixed_devices=True, doc=fill_.doc)
+fill_tensor = Op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", mixed_devices=True, doc=fill_.doc).grad(self=None, value="sum(grad)")
 
 contiguous = Op(
     "contiguous(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
@@ -45,5 +45,5 @@ contiguous = Op(
     doc="The tensor itself when its memory is row-major without gaps, else a copy that is.",
 ).grad(self="grad")  # fmt: skip
 
-_cast = Op("_cast(Tensor self, ScalarType dtype) -> Tensor", family=FUNCTION, out=False, method=False, doc="The elements in another dtype.")
-_move = Op("_move(Tensor self, Device device) -> Tensor", method=False, out=False, mixed_devices=True, doc="A copy on another device.")
+_cast = Op("_cast(Tensor self, ScalarType dtype) -> Tensor", family=FUNCTION, out=False, method=False, doc="The elements in another dtype.").grad(self="grad")
+_move = Op("_move(Tensor self, Device device) -> Tensor", method=False, out=False, mixed_devices=True, doc="A copy on another device.").grad(self="move_to(grad, self)")

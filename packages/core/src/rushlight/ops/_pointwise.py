@@ -84,7 +84,7 @@ div_mode = (
 _div_trunc = (
     Op("_div_trunc(Tensor self, Tensor other) -> Tensor", family=pointwise(loop="div_trunc"), method=False, doc="Quotient rounded towards zero.")
     .array(lambda xp, x, y: xp.trunc(xp.true_divide(x, y)))
-    .grad(self=lambda grad: grad * 0, other=lambda grad, other: _zeros_for(grad, other))
+    .grad(self="zeros_of(self)", other="zeros_of(other)")
     .samples(binary(1, 5))
 )
 floor_divide = (
@@ -112,7 +112,7 @@ remainder = (
 _div_floor = (
     Op("_div_floor(Tensor self, Tensor other) -> Tensor", family=pointwise(loop="div_floor"), method=False, doc="Quotient rounded down.")
     .array(lambda xp, x, y: xp.floor_divide(x, y))
-    .grad(self=lambda grad: grad * 0, other=lambda grad, other: _zeros_for(grad, other))
+    .grad(self="zeros_of(self)", other="zeros_of(other)")
     .samples(binary(1, 5))
 )
 fmod = (
@@ -133,22 +133,22 @@ pow_number = (
         """,
     )
     .array(lambda xp, x, exponent: xp.power(x, exponent))
-    .grad(self=lambda grad, self, exponent: _pow_grad(grad, self, exponent))
+    .grad(self="zeros_of(self) if exponent == 0 else grad * conj(exponent * self ** (exponent - 1))")
     .samples(unary(0.1, 3.0, 2))
 )
 pow_tensor = (
     Op("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", family=pointwise(loop="pow"), inplace=True, doc=pow_number.doc)
     .array(lambda xp, x, y: xp.power(x, y))
     .grad(
-        self="grad * conj(where(exponent == 0, zeros_like(result), exponent * pow(self, exponent - 1)))",
-        exponent="grad * conj(where((self == 0) & (exponent == 0), zeros_like(result), where(self == 0, zeros_like(result), result * log(self))))",
+        self="where(exponent == 0, 0, grad * conj(exponent * self ** (exponent - 1)))",
+        exponent="where(self == 0, 0, grad * conj(result * log(self)))",
     )
     .samples(binary(0.1, 3.0, number=None))
 )
 pow_base = (
     Op("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", family=pointwise("scalars", "rpow_scalar"), doc=pow_number.doc)
     .array(lambda xp, base, x: xp.power(base, x))
-    .grad(exponent=lambda grad, self, result: grad * (result * _log_number(self)).conj())
+    .grad(exponent="zeros_of(exponent) if self == 0 else grad * conj(result * log_number(self))")
     .samples(lambda make, dtype: (_sample(2, make(3, 4, low=0, high=3)), _sample(3, make(low=0, high=3))))
 )
 
@@ -173,23 +173,6 @@ def _div_mode(self: Any, other: Any, mode: str | None) -> Any:
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'")
 
 
-def _zeros_for(grad: Any, other: Any) -> Any:
-    return grad * 0
-
-
-def _pow_grad(grad: Any, self: Any, exponent: Any) -> Any:
-    if exponent == 0:
-        return grad * 0
-    factor = exponent * self ** (exponent - 1)
-    return grad * (factor.conj() if factor.is_complex() else factor)
-
-
-def _log_number(base: Any) -> Any:
-    if isinstance(base, complex):
-        return np.log(base).item()
-    return float(np.log(base)) if base > 0 else (float("-inf") if base == 0 else float("nan"))
-
-
 # -- one input
 
 
@@ -204,8 +187,8 @@ def _unary(name: str, doc: str, kernel: Any, grad: Any, low: float | None = None
 neg = _unary("neg", "The negative.", lambda xp, x: -x, "-grad", promote="same", aliases=("negative",))
 positive = Op("positive(Tensor self) -> Tensor", family=COMPOSITE, out=False, doc="The input itself.").composite(lambda self: _positive(self)).samples(unary(), lambda x: +x)
 abs = _unary("abs", "Absolute value; of a complex number its modulus, which is real.", lambda xp, x: xp.abs(x), "grad * sgn(self)", promote="real", aliases=("absolute",))
-sign = _unary("sign", "-1, 0 or 1 by sign; NaN stays NaN.", lambda xp, x: xp.sign(x), "grad * 0", promote="same")
-sgn = _unary("sgn", "Sign, for complex numbers too: `x / |x|`, and 0 at 0.", lambda xp, x: xp.where(x == 0, x, x / xp.abs(xp.where(x == 0, 1, x))).astype(x.dtype) if x.dtype.kind == "c" else xp.sign(x), lambda grad, self, result: _sgn_grad(grad, self, result), promote="same")
+sign = _unary("sign", "-1, 0 or 1 by sign; NaN stays NaN.", lambda xp, x: xp.sign(x), "zeros_of(self)", promote="same")
+sgn = _unary("sgn", "Sign, for complex numbers too: `x / |x|`, and 0 at 0.", lambda xp, x: xp.where(x == 0, x, x / xp.abs(xp.where(x == 0, 1, x))).astype(x.dtype) if x.dtype.kind == "c" else xp.sign(x), "where(self == 0, 0, (grad - real(grad * conj(result)) * result) / abs(self)) if is_complex(self) else zeros_of(self)", promote="same")
 reciprocal = _unary("reciprocal", "1 / x.", lambda xp, x: 1 / x, "-grad * conj(result * result)", 0.5, 4)
 sqrt = _unary("sqrt", "Square root; NaN below zero.", lambda xp, x: xp.sqrt(x), "grad / (2 * conj(result))", 0.1, 4)
 rsqrt = _unary("rsqrt", "1 / sqrt(x).", lambda xp, x: 1 / xp.sqrt(x), "-0.5 * grad * conj(result * result * result)", 0.5, 4)
@@ -231,16 +214,16 @@ acosh = _unary("acosh", "Inverse hyperbolic cosine.", lambda xp, x: xp.arccosh(x
 atanh = _unary("atanh", "Inverse hyperbolic tangent.", lambda xp, x: xp.arctanh(x), "grad / conj(1 - self * self)", -0.9, 0.9, aliases=("arctanh",))
 sigmoid = _unary("sigmoid", "The logistic function 1 / (1 + exp(-x)).", lambda xp, x: 1 / (1 + xp.exp(-x)), "_sigmoid_backward(grad, result)", -4, 4)
 relu = _unary("relu", "max(x, 0).", lambda xp, x: xp.maximum(x, 0), "_threshold_backward(grad, result, 0)", promote="same")
-floor = _unary("floor", "The largest integer that is not above x.", lambda xp, x: xp.floor(x).astype(x.dtype), "grad * 0", promote="same")
-ceil = _unary("ceil", "The smallest integer that is not below x.", lambda xp, x: xp.ceil(x).astype(x.dtype), "grad * 0", promote="same")
-round = _unary("round", "The nearest integer; halves go to the even one.", lambda xp, x: xp.round(x), "grad * 0", promote="same")
-trunc = _unary("trunc", "The integer part, towards zero.", lambda xp, x: xp.trunc(x).astype(x.dtype), "grad * 0", promote="same", aliases=("fix",))
+floor = _unary("floor", "The largest integer that is not above x.", lambda xp, x: xp.floor(x).astype(x.dtype), "zeros_of(self)", promote="same")
+ceil = _unary("ceil", "The smallest integer that is not below x.", lambda xp, x: xp.ceil(x).astype(x.dtype), "zeros_of(self)", promote="same")
+round = _unary("round", "The nearest integer; halves go to the even one.", lambda xp, x: xp.round(x), "zeros_of(self)", promote="same")
+trunc = _unary("trunc", "The integer part, towards zero.", lambda xp, x: xp.trunc(x).astype(x.dtype), "zeros_of(self)", promote="same", aliases=("fix",))
 frac = _unary("frac", "x - trunc(x).", lambda xp, x: x - xp.trunc(x), "grad", promote="same")
 deg2rad = _unary("deg2rad", "Degrees to radians.", lambda xp, x: x * (np.pi / 180), "grad * 0.017453292519943295", -180, 180)
 rad2deg = _unary("rad2deg", "Radians to degrees.", lambda xp, x: x * (180 / np.pi), "grad * 57.29577951308232", -4, 4)
 sinc = _unary("sinc", "sin(pi x) / (pi x), and 1 at 0.", lambda xp, x: xp.sinc(x), lambda grad, self: _sinc_grad(grad, self), -3, 3)
 conj_physical = _unary("conj_physical", "Complex conjugate, written out.", lambda xp, x: xp.conj(x), "conj(grad)", promote="same")
-angle = _unary("angle", "Argument of a complex number; of a real one 0, or pi below zero.", lambda xp, x: xp.angle(x).astype(_float_of(x)), lambda grad, self, result: _angle_grad(grad, self), promote="float", inplace=False)
+angle = _unary("angle", "Argument of a complex number; of a real one 0, or pi below zero.", lambda xp, x: xp.angle(x).astype(_float_of(x)), "where(self == 0, 0, grad * self * 1j / real(self * conj(self))) if is_complex(self) else zeros_of(self)", promote="float", inplace=False)
 logical_not = _unary("logical_not", "True where the element is zero.", lambda xp, x: xp.logical_not(x), None, promote="bool", differentiable=False)
 bitwise_not = _unary("bitwise_not", "Every bit inverted; of a bool its negation.", lambda xp, x: xp.invert(x), None, promote="same", differentiable=False)
 isnan = _unary("isnan", "True for NaN.", lambda xp, x: xp.isnan(x), None, promote="bool", differentiable=False, inplace=False, out=False)
@@ -270,21 +253,6 @@ def _float_of(x: Any) -> Any:
     return {"c8": "f4", "c16": "f8"}.get(x.dtype.str[1:], x.dtype)
 
 
-def _sgn_grad(grad: Any, self: Any, result: Any) -> Any:
-    if not self.is_complex():
-        return grad * 0
-    modulus = self.abs()
-    real = (grad * result.conj()).real
-    return ((grad - real * result) / modulus).masked_fill(modulus == 0, 0)
-
-
-def _angle_grad(grad: Any, self: Any) -> Any:
-    if not self.is_complex():
-        return grad * 0
-    square = (self * self.conj()).real
-    return (grad * (self * 1j) / square).masked_fill(square == 0, 0)
-
-
 def _sinc_grad(grad: Any, self: Any) -> Any:
     x = self * np.pi
     # The quotient cancels near 0, where the series pi * (-x/3 + x^3/30) is exact.
@@ -308,13 +276,13 @@ _threshold_backward = (
 _tanh_backward = (
     Op("_tanh_backward(Tensor grad_output, Tensor output) -> Tensor", family=pointwise(loop="tanh_backward"), method=False, out=False, doc="grad_output * conj(1 - output^2).")
     .array(lambda xp, grad, y: grad * xp.conj(1 - y * y))
-    .grad(grad_output="grad * (1 - output * output)", output="-2 * grad * conj(grad_output) * output")
+    .grad(grad_output="grad * (1 - output * output)", output="-2 * conj(grad * output) * grad_output")
     .samples(lambda make, dtype: (_sample(make(3, 4), make(3, 4)),))
 )
 _sigmoid_backward = (
     Op("_sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", family=pointwise(loop="sigmoid_backward"), method=False, out=False, doc="grad_output * conj(output * (1 - output)).")
     .array(lambda xp, grad, y: grad * xp.conj(y * (1 - y)))
-    .grad(grad_output="grad * output * (1 - output)", output="grad * conj(grad_output) * (1 - 2 * output)")
+    .grad(grad_output="grad * output * (1 - output)", output="conj(grad * (1 - 2 * output)) * grad_output")
     .samples(lambda make, dtype: (_sample(make(3, 4), make(3, 4)),))
 )
 
@@ -334,28 +302,23 @@ le = _binary("le.Tensor(Tensor self, Tensor other) -> Tensor", "True where input
 gt = _binary("gt.Tensor(Tensor self, Tensor other) -> Tensor", "True where input > other.", lambda xp, x, y: x > y, "bool", differentiable=False, aliases=("greater",))
 ge = _binary("ge.Tensor(Tensor self, Tensor other) -> Tensor", "True where input >= other.", lambda xp, x, y: x >= y, "bool", differentiable=False, aliases=("greater_equal",))
 maximum = _binary("maximum", "The larger element; NaN wins, ties share the gradient.", lambda xp, x, y: xp.maximum(x, y), number=None, inplace=False).grad(
-    self="grad * _share(self, other)", other="grad * _share(other, self)"
+    self="where(self == other, grad / 2, where(self < other, 0, grad))", other="where(self == other, grad / 2, where(self > other, 0, grad))"
 )
 minimum = _binary("minimum", "The smaller element; NaN wins, ties share the gradient.", lambda xp, x, y: xp.minimum(x, y), number=None, inplace=False).grad(
-    self="grad * _share(other, self)", other="grad * _share(self, other)"
-)
-_share = (
-    Op("_share(Tensor self, Tensor other) -> Tensor", family=COMPOSITE, method=False, out=False, differentiable=False, doc="1 where self > other, 0.5 where equal, 0 elsewhere, in self's dtype.")
-    .composite(lambda self, other: ((self > other).to(self.dtype) + (self >= other).to(self.dtype)) * 0.5)
-    .samples(binary(number=None), lambda x, y: ((x > y).astype(x.dtype) + (x >= y)) * 0.5)
+    self="where(self == other, grad / 2, where(self > other, 0, grad))", other="where(self == other, grad / 2, where(self < other, 0, grad))"
 )
 fmax = _binary("fmax", "The larger element; a NaN gives the other.", lambda xp, x, y: xp.fmax(x, y), number=None, inplace=False).grad(
-    self="where((self >= other) | isnan(other), grad, zeros_like(grad))", other="where((self >= other) | isnan(other), zeros_like(grad), grad)"
+    self="where((self >= other) | isnan(other), grad, 0)", other="where((self >= other) | isnan(other), 0, grad)"
 )
 fmin = _binary("fmin", "The smaller element; a NaN gives the other.", lambda xp, x, y: xp.fmin(x, y), number=None, inplace=False).grad(
-    self="where((self <= other) | isnan(other), grad, zeros_like(grad))", other="where((self <= other) | isnan(other), zeros_like(grad), grad)"
+    self="where((self <= other) | isnan(other), grad, 0)", other="where((self <= other) | isnan(other), 0, grad)"
 )
 atan2 = _binary("atan2", "Angle of the point (other, input), in radians, in [-pi, pi].", lambda xp, x, y: xp.arctan2(x, y), "float", 0.5, 3, None, aliases=("arctan2",)).grad(
     self="grad * other / (self * self + other * other)", other="-grad * self / (self * self + other * other)"
 )
 hypot = _binary("hypot", "sqrt(input^2 + other^2) without overflow.", lambda xp, x, y: xp.hypot(x, y), "same", 0.5, 3, None).grad(self="grad * self / result", other="grad * other / result")
 copysign = _binary("copysign.Tensor(Tensor self, Tensor other) -> Tensor", "The magnitude of input with the sign of other.", lambda xp, x, y: xp.copysign(x, y), "float", 0.5, 3).grad(
-    self="grad * sign(self) * sign(result)", other="grad * 0"
+    self="grad * sign(self) * sign(result)", other="zeros_of(other)"
 )
 logaddexp = _binary("logaddexp", "log(exp(input) + exp(other)), without overflow.", lambda xp, x, y: xp.logaddexp(x, y), "same", number=None, inplace=False).grad(
     self="grad * exp(self - result)", other="grad * exp(other - result)"
@@ -409,7 +372,7 @@ masked_fill_tensor = (
 clamp = (
     Op("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", family=pointwise("scalars"), inplace=True, aliases=("clip",), doc="Each element brought into [min, max]; NaN stays NaN.")
     .array(lambda xp, x, low, high: xp.clip(x, low, high))
-    .grad(self=lambda grad, self, min, max: _clamp_grad(grad, self, min, max))
+    .grad(self="where(self > max, 0, grad) if min is None else where(self < min, 0, grad) if max is None else where((self < min) | (self > max), 0, grad)")
     .samples(unary(None, None, -1, 1))
 )
 clamp_tensor = (
@@ -464,15 +427,6 @@ def _masked_fill(self: Any, mask: Any, value: Any) -> Any:
     else:
         value = rushlight.full((), value, dtype=self.dtype, device=self.device)
     return rushlight.where(mask, value, self)
-
-
-def _clamp_grad(grad: Any, self: Any, low: Any, high: Any) -> Any:
-    inside = None
-    if low is not None:
-        inside = self >= low
-    if high is not None:
-        inside = self <= high if inside is None else inside & (self <= high)
-    return grad * inside
 
 
 def _clamp_tensor(self: Any, low: Any, high: Any) -> Any:
