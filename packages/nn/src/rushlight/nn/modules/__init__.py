@@ -1,0 +1,15 @@
+"""Layers, containers and losses."""
+
+from rushlight.nn.modules.activation import *
+from rushlight.nn.modules.batchnorm import *
+from rushlight.nn.modules.container import *
+from rushlight.nn.modules.conv import *
+from rushlight.nn.modules.distance import *
+from rushlight.nn.modules.dropout import *
+from rushlight.nn.modules.flatten import *
+from rushlight.nn.modules.linear import *
+from rushlight.nn.modules.loss import *
+from rushlight.nn.modules.module import Module as Module
+from rushlight.nn.modules.normalization import *
+from rushlight.nn.modules.pooling import *
+from rushlight.nn.modules.sparse import *

@@ -1,0 +1,144 @@
+"""Normalisation over the batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rushlight as rl
+from rushlight import Tensor
+from rushlight.nn import functional as F
+from rushlight.nn import init
+from rushlight.nn.modules.module import Module
+from rushlight.nn.parameter import Parameter
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+
+
+class _NormBase(Module):
+    """Parameters, running statistics and their state dict."""
+
+    _version = 2  # 2: num_batches_tracked
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        options = {"device": device, "dtype": dtype}
+        for name in ("weight", "bias"):
+            self.register_parameter(name, Parameter(rl.empty(num_features, **options)) if affine else None)
+        tracked = track_running_stats
+        self.register_buffer("running_mean", rl.zeros(num_features, **options) if tracked else None)
+        self.register_buffer("running_var", rl.ones(num_features, **options) if tracked else None)
+        counter = rl.tensor(0, dtype=rl.int64, device=device) if tracked else None
+        self.register_buffer("num_batches_tracked", counter)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Forgets what was seen so far."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Sets scale 1 and shift 0, and forgets the running statistics."""
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *args: Any) -> None:
+        version = local_metadata.get("version", None)
+        key = prefix + "num_batches_tracked"
+        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
+            own = self.num_batches_tracked
+            known = own is not None and not own.is_meta
+            state_dict[key] = own if known else rl.tensor(0, dtype=rl.int64)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
+
+
+class _BatchNorm(_NormBase):
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, *) to the same shape."""
+        self._check_input_dim(input)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:  # the mean of all batches
+                momentum = 1.0 / float(self.num_batches_tracked)
+        mean, variance = self.running_mean, self.running_var
+        by_batch = self.training or (mean is None and variance is None)
+        if self.training and not self.track_running_stats:
+            mean = variance = None
+        return F.batch_norm(input, mean, variance, self.weight, self.bias, by_batch, momentum, self.eps)
+
+
+_DOC = """Normalises each channel of an input {shape} over the batch to mean 0 and variance 1, then scales and shifts it.
+
+    Outside training mode the running mean and variance of past batches are used (Ioffe and Szegedy, 2015).
+
+    Args:
+        num_features: C, the number of channels.
+        eps: Added to the variance.
+        momentum: Weight of a batch in the running statistics; None: the mean of all batches.
+        affine: Whether scale and shift are learned.
+        track_running_stats: Whether running statistics are kept; if not, those of the batch are always used.
+        device: Where parameters and buffers are made.
+        dtype: Their type.
+
+    Attributes:
+        weight: (C,), the scale, first 1.
+        bias: (C,), the shift, first 0.
+        running_mean: (C,), a buffer.
+        running_var: (C,), a buffer.
+        num_batches_tracked: How many batches were seen, a buffer.
+    """
+
+
+class BatchNorm1d(_BatchNorm):
+    __doc__ = _DOC.format(shape="(N, C) or (N, C, L)")
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() not in (2, 3):
+            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
+
+
+class BatchNorm2d(_BatchNorm):
+    __doc__ = _DOC.format(shape="(N, C, H, W)")
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() != 4:
+            raise ValueError(f"expected 4D input (got {input.dim()}D input)")
+
+
+class BatchNorm3d(_BatchNorm):
+    __doc__ = _DOC.format(shape="(N, C, D, H, W)")
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() != 5:
+            raise ValueError(f"expected 5D input (got {input.dim()}D input)")

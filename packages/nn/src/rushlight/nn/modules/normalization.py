@@ -1,0 +1,119 @@
+"""Normalisation within each sample."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import rushlight as rl
+from rushlight import Tensor
+from rushlight.nn import functional as F
+from rushlight.nn import init
+from rushlight.nn.modules.module import Module
+from rushlight.nn.parameter import Parameter
+
+__all__ = ["GroupNorm", "LayerNorm"]
+
+
+class LayerNorm(Module):
+    """Normalises over the last dimensions to mean 0 and variance 1, then scales and shifts elementwise.
+
+    Args:
+        normalized_shape: The last dimensions; a number stands for one dimension.
+        eps: Added to the variance.
+        elementwise_affine: Whether scale and shift are learned.
+        bias: Whether there is a shift.
+        device: Where the parameters are made.
+        dtype: Their type.
+
+    Attributes:
+        weight: `normalized_shape`, the scale, first 1.
+        bias: `normalized_shape`, the shift, first 0.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, numbers.Integral) else tuple(normalized_shape)
+        self.normalized_shape = shape
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
+            self.register_parameter(name, Parameter(rl.empty(shape, device=device, dtype=dtype)) if wanted else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets scale 1 and shift 0."""
+        if self.elementwise_affine:
+            init.ones_(self.weight)
+            if self.bias is not None:
+                init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*, *normalized_shape) to the same shape."""
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """Normalises each group of channels to mean 0 and variance 1, then scales and shifts each channel.
+
+    Args:
+        num_groups: How many groups the channels make.
+        num_channels: C, the number of channels, a multiple of `num_groups`.
+        eps: Added to the variance.
+        affine: Whether scale and shift are learned.
+        device: Where the parameters are made.
+        dtype: Their type.
+
+    Attributes:
+        weight: (C,), the scale, first 1.
+        bias: (C,), the shift, first 0.
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if num_channels % num_groups != 0:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        for name in ("weight", "bias"):
+            self.register_parameter(
+                name, Parameter(rl.empty(num_channels, device=device, dtype=dtype)) if affine else None
+            )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets scale 1 and shift 0."""
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, *) to the same shape."""
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
