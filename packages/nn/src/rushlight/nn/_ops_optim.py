@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import rushlight as rl
 from rushlight import Tensor
+from rushlight._op import COMPOSITE, Op
 
 
 def _real(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -17,20 +18,19 @@ def _real(tensors: Sequence[Tensor]) -> list[Tensor]:
     return [rl.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in tensors]
 
 
-def sgd_step_(
+def sgd_step_composite(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
     momentum_buffers: Sequence[Tensor],
     *,
     lr: float,
-    momentum: float = 0.0,
-    dampening: float = 0.0,
-    weight_decay: float = 0.0,
-    nesterov: bool = False,
-    maximize: bool = False,
-    is_first_step: bool = False,
+    momentum: float,
+    dampening: float,
+    weight_decay: float,
+    nesterov: bool,
+    maximize: bool,
+    is_first_step: bool,
 ) -> None:
-    """Stochastic gradient descent; with `is_first_step` the momentum buffers are written only."""
     for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
         if maximize:
             grad = -grad
@@ -46,7 +46,18 @@ def sgd_step_(
         param.add_(grad, alpha=-lr)
 
 
-def adam_step_(
+sgd_step_ = Op(
+    "nn::sgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] momentum_buffers, *, float lr, float momentum=0.0, "
+    "float dampening=0.0, float weight_decay=0.0, bool nesterov=False, bool maximize=False, bool is_first_step=False) -> ()",
+    family=COMPOSITE,
+    method=False,
+    out=False,
+    differentiable=False,
+    doc="One step of stochastic gradient descent; with `is_first_step` the momentum buffers are written without being read.",
+).composite(sgd_step_composite)
+
+
+def adam_step_composite(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
     exp_avgs: Sequence[Tensor],
@@ -57,13 +68,12 @@ def adam_step_(
     lr: float,
     beta1: float,
     beta2: float,
-    weight_decay: float = 0.0,
-    eps: float = 1e-8,
-    amsgrad: bool = False,
-    maximize: bool = False,
-    decoupled_weight_decay: bool = False,
+    weight_decay: float,
+    eps: float,
+    amsgrad: bool,
+    maximize: bool,
+    decoupled_weight_decay: bool,
 ) -> None:
-    """Adam; `steps` count how often each parameter was stepped and are raised by one first."""
     params, grads, exp_avgs, exp_avg_sqs = map(_real, (params, grads, exp_avgs, exp_avg_sqs))
     max_exp_avg_sqs = _real(max_exp_avg_sqs)
     for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
@@ -83,3 +93,15 @@ def adam_step_(
             second = rl.maximum(max_exp_avg_sqs[i], second, out=max_exp_avg_sqs[i])
         denominator = (second.sqrt() / math.sqrt(1 - beta2**step)).add_(eps)
         param.addcdiv_(exp_avgs[i], denominator, value=-lr / (1 - beta1**step))
+
+
+adam_step_ = Op(
+    "nn::adam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
+    "Tensor(d!)[] max_exp_avg_sqs, Tensor(e!)[] steps, *, float lr, float beta1, float beta2, float weight_decay=0.0, "
+    "float eps=1e-08, bool amsgrad=False, bool maximize=False, bool decoupled_weight_decay=False) -> ()",
+    family=COMPOSITE,
+    method=False,
+    out=False,
+    differentiable=False,
+    doc="One step of Adam; `steps` count how often each parameter was stepped and are raised by one first.",
+).composite(adam_step_composite)

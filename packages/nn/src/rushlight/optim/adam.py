@@ -7,7 +7,7 @@ from typing import Any
 
 import rushlight as rl
 from rushlight import Tensor
-from rushlight.nn._ops_optim import adam_step_
+from rushlight.nn import _ops
 from rushlight.optim.optimizer import Optimizer, _check_variants, _not_negative
 
 __all__ = ["Adam"]
@@ -90,7 +90,7 @@ class Adam(Optimizer):
         params = [param for param in group["params"] if param.grad is not None]
         states = [self.state[param] or self._begin(param, group["amsgrad"]) for param in params]
         beta1, beta2 = group["betas"]
-        adam_step_(
+        _ops.adam_step_(
             params,
             [param.grad for param in params],
             [state["exp_avg"] for state in states],

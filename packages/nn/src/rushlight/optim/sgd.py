@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import rushlight as rl
-from rushlight.nn._ops_optim import sgd_step_
+from rushlight.nn import _ops
 from rushlight.optim.optimizer import Optimizer, _check_variants, _not_negative
 
 __all__ = ["SGD"]
@@ -93,7 +93,7 @@ class SGD(Optimizer):
             "maximize": group["maximize"],
         }
         if group["momentum"] == 0:
-            sgd_step_(params, [param.grad for param in params], [], **options)
+            _ops.sgd_step_(params, [param.grad for param in params], [], **options)
             return
         first = [param for param in params if self.state[param].get("momentum_buffer") is None]
         for param in first:
@@ -104,4 +104,4 @@ class SGD(Optimizer):
         for some, is_first in ((first, True), (params, False)):
             if some:
                 buffers = [self.state[param]["momentum_buffer"] for param in some]
-                sgd_step_(some, [param.grad for param in some], buffers, is_first_step=is_first, **options)
+                _ops.sgd_step_(some, [param.grad for param in some], buffers, is_first_step=is_first, **options)

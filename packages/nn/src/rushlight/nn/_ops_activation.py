@@ -1,0 +1,279 @@
+"""Nonlinearities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import rushlight as rl
+from rushlight import Tensor
+from rushlight._op import COMPOSITE, Op, Sample, pointwise
+
+
+def _unary(*arguments: Any) -> Callable[..., Any]:
+    def samples(make: Any, dtype: Any) -> Any:
+        for shape in ((), (5,), (3, 4), (2, 0, 3)):
+            yield Sample((make(*shape, low=-4, high=4), *arguments))
+        yield Sample((make(4, 3, low=-4, high=4).t(), *arguments))
+
+    return samples
+
+
+hardtanh = (
+    Op(
+        "nn::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+        family=pointwise(),
+        method=False,
+        inplace=True,
+        doc="x clamped to [`min_val`, `max_val`].",
+    )
+    .array(lambda xp, x, low, high: xp.clip(x, low, high))
+    .grad(self="where((self > min_val) & (self < max_val), grad, 0)")
+    .samples(_unary())
+)
+elu = (
+    Op(
+        "nn::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+        family=pointwise(),
+        method=False,
+        inplace=True,
+        doc="``scale * x`` where x > 0, else ``scale * alpha * (exp(input_scale * x) - 1)``.",
+    )
+    .array(
+        lambda xp, x, alpha, scale, input_scale: xp.where(
+            x > 0, x * scale, xp.expm1(xp.minimum(x, 0) * input_scale) * (alpha * scale)
+        )
+    )
+    .grad(
+        self="where(self > 0, grad * scale, "
+        "grad * exp(clamp(self, max=0) * input_scale) * (alpha * scale * input_scale))"
+    )
+    .samples(_unary(1.5))
+)
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+selu = (
+    Op(
+        "selu(Tensor self) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        inplace=True,
+        out=False,
+        doc="The self-normalising ELU of Klambauer et al. (2017).",
+    )
+    .composite(lambda self: elu.operator(self, _SELU_ALPHA, _SELU_SCALE))
+    .samples(_unary())
+)
+
+
+def celu_composite(self: Tensor, alpha: float) -> Tensor:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU, got alpha=0.")
+    return elu.operator(self, alpha, 1, 1 / alpha)
+
+
+celu = (
+    Op(
+        "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        inplace=True,
+        out=False,
+        doc="``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``.",
+    )
+    .composite(celu_composite)
+    .samples(_unary(2.0))
+)
+leaky_relu = (
+    Op(
+        "nn::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+        family=pointwise(),
+        method=False,
+        inplace=True,
+        doc="x where x > 0, else ``negative_slope * x``.",
+    )
+    .array(lambda xp, x, slope: xp.where(x > 0, x, x * slope))
+    .grad(self="where(self > 0, grad, grad * negative_slope)")
+    .samples(_unary(0.2))
+)
+
+
+def glu_composite(self: Tensor, dim: int) -> Tensor:
+    if self.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}")
+    first, second = self.chunk(2, dim)
+    return first * rl.sigmoid(second)
+
+
+glu = (
+    Op(
+        "nn::glu(Tensor self, int dim=-1) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        doc="The first half along `dim` times the sigmoid of the second half.",
+    )
+    .composite(glu_composite)
+    .samples(lambda make, dtype: (Sample((make(3, 4),)), Sample((make(4, 3), 0))))
+)
+silu = (
+    Op("nn::silu(Tensor self) -> Tensor", family=pointwise(), method=False, inplace=True, doc="``x * sigmoid(x)``.")
+    .array(lambda xp, x: x / (1 + xp.exp(-x)))
+    .grad(self="grad * (sigmoid(self) * (1 + self * (1 - sigmoid(self))))")
+    .samples(_unary())
+)
+
+
+def softplus_array(xp: Any, x: Any, beta: float, threshold: float) -> Any:
+    scaled = x * beta
+    return xp.where(scaled > threshold, x, xp.log1p(xp.exp(xp.minimum(scaled, threshold))) / beta)
+
+
+softplus = (
+    Op(
+        "nn::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+        family=pointwise(),
+        method=False,
+        doc="``log(1 + exp(beta * x)) / beta``; x itself where ``beta * x > threshold``.",
+    )
+    .array(softplus_array)
+    .grad(self="where(self * beta > threshold, grad, grad * sigmoid(self * beta))")
+    .samples(_unary(2.0, 5.0))
+)
+mish = (
+    Op(
+        "nn::mish(Tensor self) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        inplace=True,
+        out=False,
+        doc="``x * tanh(softplus(x))`` (Misra, 2019).",
+    )
+    .composite(lambda self: self * rl.tanh(softplus.operator(self)))
+    .samples(_unary())
+)
+hardsigmoid = (
+    Op(
+        "nn::hardsigmoid(Tensor self) -> Tensor",
+        family=pointwise(),
+        method=False,
+        inplace=True,
+        doc="``min(max(x + 3, 0), 6) / 6``.",
+    )
+    .array(lambda xp, x: xp.clip(x + 3, 0, 6) / 6)
+    .grad(self="where((self > -3) & (self < 3), grad / 6, 0)")
+    .samples(_unary())
+)
+hardswish = (
+    Op(
+        "nn::hardswish(Tensor self) -> Tensor",
+        family=pointwise(),
+        method=False,
+        inplace=True,
+        doc="``x * min(max(x + 3, 0), 6) / 6``.",
+    )
+    .array(lambda xp, x: x * xp.clip(x + 3, 0, 6) / 6)
+    .grad(self="where(self <= -3, 0, where(self < 3, grad * (self / 3 + 0.5), grad))")
+    .samples(_unary())
+)
+threshold = (
+    Op(
+        "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+        family=pointwise(),
+        method=False,
+        inplace=True,
+        doc="x where x > `threshold`, else `value`.",
+    )
+    .array(lambda xp, x, threshold, value: xp.where(x <= threshold, xp.asarray(value, dtype=x.dtype), x))
+    .grad(self="where(self <= threshold, 0, grad)")
+    .samples(_unary(0.5, 2.0))
+)
+log_sigmoid = (
+    Op("nn::log_sigmoid(Tensor self) -> Tensor", family=pointwise(), method=False, doc="``log(sigmoid(x))``.")
+    .array(lambda xp, x: xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.abs(x))))
+    .grad(self="grad * sigmoid(-self)")
+    .samples(_unary())
+)
+
+
+def gelu_composite(self: Tensor, *, approximate: str) -> Tensor:
+    if approximate == "tanh":
+        return 0.5 * self * (1 + rl.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self * self * self)))
+    if approximate == "none":
+        return 0.5 * self * (1 + rl.special.erf(self * math.sqrt(0.5)))
+    raise RuntimeError(f"approximate argument must be either none or tanh, got approximate={approximate!r}.")
+
+
+gelu = (
+    Op(
+        "nn::gelu(Tensor self, *, str approximate='none') -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        inplace=True,
+        out=False,
+        doc="x times the normal distribution function of x, or its approximation by tanh.",
+    )
+    .composite(gelu_composite)
+    .samples(lambda make, dtype: (Sample((make(3, 4),), {"approximate": "tanh"}),))
+)
+
+
+def prelu_composite(self: Tensor, weight: Tensor) -> Tensor:
+    if weight.numel() != 1:
+        if self.dim() < 1:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = self.size(1) if self.dim() > 1 else 1
+        if channels != weight.numel():
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} "
+                f"and channel size = {channels}."
+            )
+    slopes = weight.reshape([-1] + [1] * (self.dim() - 2)) if self.dim() > 2 else weight.reshape(-1)
+    if self.dim() == 0:
+        slopes = weight.reshape(())
+    return rl.where(self > 0, self, slopes * self)
+
+
+prelu = (
+    Op(
+        "prelu(Tensor self, Tensor weight) -> Tensor",
+        family=COMPOSITE,
+        out=False,
+        doc="x where x > 0, else x times `weight`, of which there is one or one for each channel.",
+    )
+    .composite(prelu_composite)
+    .samples(lambda make, dtype: (Sample((make(3, 4), make(1))), Sample((make(2, 3, 4), make(3)))))
+)
+
+
+def _check_lambd(lambd: float) -> None:
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+
+
+def softshrink_array(xp: Any, x: Any, lambd: float) -> Any:
+    _check_lambd(lambd)
+    return xp.where(x > lambd, x - lambd, xp.where(x < -lambd, x + lambd, x * 0))
+
+
+softshrink = (
+    Op(
+        "nn::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+        family=pointwise(),
+        method=False,
+        doc="x moved by `lambd` towards 0, which it does not pass.",
+    )
+    .array(softshrink_array)
+    .grad(self="where((self >= -lambd) & (self <= lambd), 0, grad)")
+    .samples(_unary())
+)
+hardshrink = (
+    Op(
+        "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+        family=pointwise(),
+        doc="x where ``|x| > lambd``, else 0.",
+    )
+    .array(lambda xp, x, lambd: xp.where((x >= -lambd) & (x <= lambd), xp.zeros_like(x), x))
+    .grad(self="where((self >= -lambd) & (self <= lambd), 0, grad)")
+    .samples(_unary())
+)
