@@ -100,8 +100,9 @@ class Manager(pluggy.PluginManager):
     def load(self, name: str) -> Plugin:
         """Loads one plugin, unless it is loaded; a failure is kept in it and warned of."""
         plugin = self.plugins[name]
-        # An area's package and its hooks import each other; whoever came first finishes the job.
-        if plugin.state == INSTALLED and name not in self._importing():
+        # Loading imports the area's package first, which asks for its own operators: the hooks are loaded then and there.
+        started = name in self._importing() and plugin.entry_point.module in sys.modules
+        if plugin.state == INSTALLED and not started:
             self._importing().add(name)
             try:
                 self._load(plugin)
