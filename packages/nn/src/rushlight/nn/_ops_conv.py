@@ -1,0 +1,229 @@
+"""Convolutions and transposed convolutions in one to three dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rushlight as rl
+from rushlight import Tensor
+from rushlight._op import COMPOSITE, Op, Sample
+from rushlight.nn._windows import Sizes, expand, offsets, pad, shifted
+
+
+def _check(name: str, input: Tensor, weight: Tensor, groups: int, n: int, channels: int) -> None:
+    if groups <= 0:
+        raise RuntimeError(f"{name}: expected groups to be greater than 0, but got groups={groups}")
+    if weight.dim() != n + 2:
+        raise RuntimeError(f"{name}: expected {n + 2}-dimensional weight, got weight of size {list(weight.shape)}")
+    if input.dim() not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: "
+            f"{list(input.shape)}"
+        )
+    if input.size(-n - 1) != channels:
+        raise RuntimeError(
+            f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} to have "
+            f"{channels} channels, but got {input.size(-n - 1)} channels instead"
+        )
+    if input.dtype != weight.dtype:
+        raise RuntimeError(f"Input type ({input.dtype}) and weight type ({weight.dtype}) should be the same")
+
+
+def _sides(name: str, padding: Any, kernel: Sizes, stride: Sizes, dilation: Sizes) -> list[tuple[int, int]]:
+    if padding == "valid":
+        return [(0, 0)] * len(kernel)
+    if padding == "same":
+        if any(step != 1 for step in stride):
+            raise RuntimeError("padding='same' is not supported for strided convolutions")
+        totals = [step * (size - 1) for step, size in zip(dilation, kernel, strict=True)]
+        return [(total // 2, total - total // 2) for total in totals]
+    if isinstance(padding, str):
+        raise RuntimeError(f"Invalid padding string: '{padding}'. Use 'same' or 'valid'.")
+    sizes = expand("padding", padding, len(kernel))
+    if any(size < 0 for size in sizes):
+        raise RuntimeError(f"negative padding is not supported, got padding={list(sizes)}.")
+    return [(size, size) for size in sizes]
+
+
+def _convolve(input: Tensor, weight: Tensor, stride: Sizes, dilation: Sizes, groups: int) -> Tensor:
+    """The sum over the positions of the window of a product of matrices each; (N, C, *) without padding."""
+    n = len(stride)
+    batch, channels, *sizes = input.shape
+    out, _, *kernel = weight.shape
+    reach = [step * (size - 1) + 1 for step, size in zip(dilation, kernel, strict=True)]
+    if any(size < need for size, need in zip(sizes, reach, strict=True)):
+        raise RuntimeError(
+            f"Calculated padded input size per channel: {tuple(sizes)}. Kernel size: {tuple(kernel)}. "
+            "Kernel size can't be greater than actual input size"
+        )
+    count = tuple((size - need) // step + 1 for size, need, step in zip(sizes, reach, stride, strict=True))
+    total: Any = 0
+    for offset in offsets(tuple(kernel)):
+        part = shifted(input, offset, dilation, stride, count).reshape(batch, groups, channels // groups, -1)
+        matrix = weight[(..., *offset)].reshape(groups, out // groups, channels // groups)
+        total = total + rl.matmul(matrix, part)
+    return total.reshape(batch, out, *count) if kernel else input
+
+
+def _conv(n: int) -> Callable[..., Tensor]:
+    name = f"conv{n}d"
+
+    def conv_composite(
+        input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int
+    ) -> Tensor:
+        _check(name, input, weight, groups, n, weight.size(1) * groups)
+        out = weight.size(0)
+        if out % groups:
+            raise RuntimeError(
+                f"Given groups={groups}, expected weight to be at least {groups} at dimension 0 and divisible by it, but "
+                f"got weight of size {list(weight.shape)} instead"
+            )
+        stride, dilation = expand("stride", stride, n), expand("dilation", dilation, n)
+        if any(step <= 0 for step in stride):
+            raise RuntimeError("non-positive stride is not supported")
+        if any(step <= 0 for step in dilation):
+            raise RuntimeError("dilation should be greater than zero")
+        if bias is not None and tuple(bias.shape) != (out,):
+            raise RuntimeError(
+                f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {out} elements, "
+                f"but got bias of size {list(bias.shape)} instead"
+            )
+        batched = input.dim() == n + 2
+        padded = pad(input if batched else input.unsqueeze(0), _sides(name, padding, weight.shape[2:], stride, dilation), 0)
+        result = _convolve(padded, weight, stride, dilation, groups)
+        if bias is not None:
+            result = result + bias.reshape(-1, *[1] * n)
+        return result if batched else result.squeeze(0)
+
+    return conv_composite
+
+
+def _conv_transpose(n: int) -> Callable[..., Tensor]:
+    name = f"conv_transpose{n}d"
+
+    def conv_transpose_composite(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        stride: Any,
+        padding: Any,
+        output_padding: Any,
+        groups: int,
+        dilation: Any,
+    ) -> Tensor:
+        _check(name, input, weight, groups, n, weight.size(0))
+        stride, dilation = expand("stride", stride, n), expand("dilation", dilation, n)
+        padding, extra = expand("padding", padding, n), expand("output_padding", output_padding, n)
+        if any(more >= max(step, dil) for more, step, dil in zip(extra, stride, dilation, strict=True)):
+            raise RuntimeError(
+                f"output padding must be smaller than either stride or dilation, but got output_padding={list(extra)}, "
+                f"stride={list(stride)}, dilation={list(dilation)}"
+            )
+        batched = input.dim() == n + 2
+        x = _spread(input if batched else input.unsqueeze(0), stride)
+        reach = [step * (size - 1) for step, size in zip(dilation, weight.shape[2:], strict=True)]
+        sides = [(far, far + more) for far, more in zip(reach, extra, strict=True)]
+        inputs, out = weight.shape[:2]
+        # The gradient of a convolution is the convolution with the flipped window, its channels exchanged.
+        flipped = weight.flip(tuple(range(2, n + 2))).reshape(groups, inputs // groups, out, *weight.shape[2:])
+        flipped = flipped.transpose(1, 2).reshape(out * groups, inputs // groups, *weight.shape[2:])
+        result = _convolve(pad(x, sides, 0), flipped, (1,) * n, dilation, groups)
+        for dim, cut in enumerate(padding, 2):
+            result = result.narrow(dim, cut, result.size(dim) - 2 * cut)
+        if bias is not None:
+            result = result + bias.reshape(-1, *[1] * n)
+        return result if batched else result.squeeze(0)
+
+    return conv_transpose_composite
+
+
+def _spread(input: Tensor, stride: Sequence[int]) -> Tensor:
+    """The input with ``stride - 1`` zeros after each element but the last, in each of the last dimensions."""
+    for dim, step in enumerate(stride, input.dim() - len(stride)):
+        if step > 1:
+            size = input.size(dim)
+            wide = input.unsqueeze(dim + 1)
+            zeros = rl.zeros([step - 1 if d == dim + 1 else s for d, s in enumerate(wide.shape)], dtype=input.dtype, device=input.device)
+            input = rl.cat([wide, zeros], dim + 1).flatten(dim, dim + 1).narrow(dim, 0, (size - 1) * step + 1)
+    return input
+
+
+def _conv_samples(n: int) -> Callable[..., Any]:
+    def samples(make: Any, dtype: Any) -> Any:
+        image, window = (7, 6, 5)[:n], (3, 2, 2)[:n]
+        yield Sample((make(2, 4, *image), make(3, 4, *window), make(3)))
+        yield Sample((make(4, *image), make(6, 2, *window), make(6), 2, 1, 1, 2))
+        yield Sample((make(1, 2, *image), make(3, 2, *window), None, 1, 2, 2))
+
+    return samples
+
+
+def _conv_transpose_samples(n: int) -> Callable[..., Any]:
+    def samples(make: Any, dtype: Any) -> Any:
+        image, window = (4, 3, 3)[:n], (3, 2, 2)[:n]
+        yield Sample((make(2, 4, *image), make(4, 3, *window), make(3)))
+        yield Sample((make(4, *image), make(4, 3, *window), make(6), 2, 1, 1, 2))
+
+    return samples
+
+
+def _conv_record(n: int) -> Op:
+    return (
+        Op(
+            f"conv{n}d(Tensor input, Tensor weight, Tensor? bias=None, Any stride=1, Any padding=0, Any dilation=1, "
+            "int groups=1) -> Tensor",
+            family=COMPOSITE,
+            method=False,
+            out=False,
+            doc=f"""{n}d convolution (cross-correlation).
+
+            Args:
+                input: (N, C, *) or (C, *).
+                weight: (out, C / groups, *kernel).
+                bias: (out,).
+                stride: Step from window to window.
+                padding: Zeros on both sides, "same" or "valid".
+                dilation: Step inside the window.
+                groups: Blocks into which the channels fall.
+
+            Returns:
+                (N, out, *) or (out, *).
+            """,
+        )
+        .composite(_conv(n))
+        .samples(_conv_samples(n))
+    )
+
+
+def _conv_transpose_record(n: int) -> Op:
+    return (
+        Op(
+            f"conv_transpose{n}d(Tensor input, Tensor weight, Tensor? bias=None, Any stride=1, Any padding=0, "
+            "Any output_padding=0, int groups=1, Any dilation=1) -> Tensor",
+            family=COMPOSITE,
+            method=False,
+            out=False,
+            doc=f"""{n}d transposed convolution: the gradient of `conv{n}d` with respect to its input.
+
+            Args:
+                input: (N, C, *) or (C, *).
+                weight: (C, out / groups, *kernel).
+                bias: (out,).
+                stride: Step between the windows of neighbouring inputs.
+                padding: Elements cut off on both sides of the output.
+                output_padding: Elements added at the end of the output.
+                groups: Blocks into which the channels fall.
+                dilation: Step inside the window.
+
+            Returns:
+                (N, out, *) or (out, *).
+            """,
+        )
+        .composite(_conv_transpose(n))
+        .samples(_conv_transpose_samples(n))
+    )
+
+
+conv1d, conv2d, conv3d = map(_conv_record, (1, 2, 3))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_conv_transpose_record, (1, 2, 3))

@@ -1,0 +1,153 @@
+"""Negative log likelihood of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rushlight as rl
+from rushlight import Tensor
+from rushlight._op import COMPOSITE, Op, Sample
+
+
+def _check(name: str, input: Tensor, target: Tensor, weight: Tensor | None) -> int:
+    """The dimension of the classes."""
+    if input.dim() < 1:
+        raise RuntimeError(f"{name}: expected an input (N, C, *) or (C,), got {list(input.shape)}.")
+    dim = 1 if input.dim() > 1 else 0
+    expected = list(input.shape)
+    del expected[dim]
+    if list(target.shape) != expected:
+        if input.dim() == 2 and target.dim() == 1:
+            raise ValueError(f"Expected input batch_size ({input.size(0)}) to match target batch_size ({target.size(0)}).")
+        raise RuntimeError(f"Expected target size {expected}, got {list(target.shape)}")
+    if target.dtype not in (rl.int64, rl.uint8):
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype}. Pass class numbers as int64.")
+    if weight is not None and (weight.dim() != 1 or weight.numel() != input.size(dim)):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {input.size(dim)} classes or no classes but got weight "
+            f"tensor of shape: {list(weight.shape)}"
+        )
+    return dim
+
+
+def _reduce(loss: Tensor, factors: Tensor, reduction: int) -> Tensor:
+    if reduction == 0:
+        return loss
+    return loss.sum() if reduction == 2 else loss.sum() / factors.sum()
+
+
+def _picked(log_p: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, dim: int) -> tuple[Tensor, Tensor]:
+    """Minus the entries at the targets times their factors, and the factors, 0 where ignored."""
+    counts = target != ignore_index
+    chosen = rl.where(counts, target, 0).to(rl.int64)
+    if chosen.numel() and not chosen.is_meta:
+        least, greatest = int(chosen.min()), int(chosen.max())
+        if least < 0 or greatest >= log_p.size(dim):
+            raise IndexError(f"Target {least if least < 0 else greatest} is out of bounds.")
+    factors = counts.to(log_p.dtype)
+    if weight is not None:
+        factors = factors * weight.index_select(0, chosen.reshape(-1)).reshape(chosen.shape)
+    entries = log_p.gather(dim, chosen.unsqueeze(dim)).squeeze(dim)
+    return -rl.where(counts, entries, 0) * factors, factors
+
+
+def nll_loss_composite(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
+    dim = _check("nll_loss", self, target, weight)
+    return _reduce(*_picked(self, target, weight, ignore_index, dim), reduction)
+
+
+def _classes(make: Any, dtype: Any) -> Any:
+    target = rl.tensor([1, 0, 3])
+    yield Sample((make(3, 4), target))
+    yield Sample((make(3, 4), target, make(4, low=0.5, high=2), 2, 0))
+    yield Sample((make(4), rl.tensor(2), None, 0))
+    yield Sample((make(2, 4, 3), rl.tensor([[0, 1, 2], [3, 2, 1]])))
+
+
+nll_loss_nd = (
+    Op(
+        "nn::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        doc="""Minus the log probabilities of the target classes.
+
+        Args:
+            input: Log probabilities (N, C, *) or (C,).
+            target: Class numbers (N, *) or ().
+            weight: (C,), a factor for each class.
+            reduction: 0 (none), 1 (mean, weighted) or 2 (sum).
+            ignore_index: A class number that does not count.
+        """,
+    )
+    .composite(nll_loss_composite)
+    .samples(_classes)
+)
+
+
+def cross_entropy_loss_composite(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, label_smoothing: float
+) -> Tensor:
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if target.shape == self.shape and self.dim() > 0:
+        return _soft_cross_entropy(self, target, weight, reduction, label_smoothing)
+    dim = _check("cross_entropy", self, target, weight)
+    log_p = rl.log_softmax(self, dim)
+    loss, factors = _picked(log_p, target, weight, ignore_index, dim)
+    if label_smoothing == 0:
+        return _reduce(loss, factors, reduction)
+    classes = self.size(dim)
+    spread = log_p if weight is None else log_p * _along(weight, dim, self.dim())
+    smooth = rl.where(target != ignore_index, -spread.sum(dim), 0)
+    loss = loss * (1 - label_smoothing) + smooth * (label_smoothing / classes)
+    return _reduce(loss, factors, reduction)
+
+
+def _along(weight: Tensor, dim: int, ndim: int) -> Tensor:
+    return weight.reshape([-1 if d == dim else 1 for d in range(ndim)])
+
+
+def _soft_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, smoothing: float) -> Tensor:
+    """With probabilities as targets; the mean is over the batch."""
+    if not target.is_floating_point():
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
+    dim = 1 if input.dim() > 1 else 0
+    classes = input.size(dim)
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / classes
+    loss = -rl.log_softmax(input, dim) * target
+    if weight is not None:
+        loss = loss * _along(weight, dim, input.dim())
+    if reduction == 0:
+        return loss.sum(dim)
+    return loss.sum() if reduction == 2 else loss.sum() / (input.numel() // classes)
+
+
+cross_entropy_loss = (
+    Op(
+        "nn::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, "
+        "float label_smoothing=0.0) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        doc="""Negative log likelihood of the target classes under the softmax of the input.
+
+        Args:
+            input: Scores (N, C, *) or (C,).
+            target: Class numbers (N, *) or (), or probabilities of the input's shape.
+            weight: (C,), a factor for each class.
+            reduction: 0 (none), 1 (mean, weighted) or 2 (sum).
+            ignore_index: A class number that does not count.
+            label_smoothing: Share of the target spread over all classes.
+        """,
+    )
+    .composite(cross_entropy_loss_composite)
+    .samples(
+        lambda make, dtype: (
+            *_classes(make, dtype),
+            Sample((make(3, 4), rl.tensor([1, 0, 3]), None, 1, -100, 0.1)),
+            Sample((make(3, 4), make(3, 4, low=0, high=1))),
+        )
+    )
+)

@@ -1,0 +1,206 @@
+"""Pooling: windows reduced to one number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import rushlight as rl
+from rushlight import Tensor
+from rushlight._op import COMPOSITE, Op, Sample
+from rushlight.nn._windows import Sizes, expand, offsets, pad, shifted
+
+_ORDINALS = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
+
+
+def _geometry(
+    name: str, input: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, n: int
+) -> tuple[Sizes, Sizes, Sizes, Sizes, Sizes]:
+    """Kernel, stride, padding, dilation and size of the output, checked."""
+    if input.dim() not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}: Expected {_ORDINALS[n]} (unbatched or batched) tensor, got {list(input.shape)}.")
+    kernel = expand("kernel_size", kernel, n)
+    stride = expand("stride", stride, n) if stride != () and stride != [] and stride is not None else kernel
+    padding, dilation = expand("padding", padding, n), expand("dilation", dilation, n)
+    if min(kernel) <= 0:
+        raise RuntimeError(f"kernel size should be greater than zero, but got kernel_size={list(kernel)}")
+    if min(stride) <= 0:
+        raise RuntimeError("stride should not be zero")
+    if min(dilation) <= 0:
+        raise RuntimeError(f"dilation should be greater than zero, but got dilation={list(dilation)}")
+    if min(padding) < 0:
+        raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
+    count = []
+    for size, k, s, p, d in zip(input.shape[-n:], kernel, stride, padding, dilation, strict=True):
+        if p > ((k - 1) * d + 1) // 2:
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+            )
+        space = size + 2 * p - d * (k - 1) - 1
+        out = (-(-space // s) if ceil_mode else space // s) + 1
+        if ceil_mode and (out - 1) * s >= size + p:  # the last window would begin in the padding
+            out -= 1
+        if out < 1 or size == 0:
+            raise RuntimeError(f"Given input size: {tuple(input.shape)}. Calculated output size: {out}. Output size is too small")
+        count.append(out)
+    return kernel, stride, padding, dilation, tuple(count)
+
+
+def _cover(input: Tensor, padding: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes, count: Sizes, value: float) -> Tensor:
+    """The input padded as far as the last window reaches."""
+    sides = []
+    for size, p, k, s, d, n in zip(input.shape[-len(kernel) :], padding, kernel, stride, dilation, count, strict=True):
+        reach = (n - 1) * s + d * (k - 1) + 1
+        sides.append((p, max(0, reach - size - p)))
+    return pad(input, sides, value)
+
+
+def _max_pool(n: int) -> Callable[..., Any]:
+    def max_pool_composite(
+        input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    ) -> tuple[Tensor, Tensor]:
+        kernel, stride, padding, dilation, count = _geometry(
+            f"max_pool{n}d", input, kernel_size, stride, padding, dilation, ceil_mode, n
+        )
+        low = -math.inf if input.dtype.is_floating_point else rl.iinfo(input.dtype).min
+        sizes = input.shape[-n:]
+        where = rl.arange(math.prod(sizes), device=input.device).reshape(sizes)
+        values = _cover(input, padding, kernel, stride, dilation, count, low)
+        where = _cover(where, padding, kernel, stride, dilation, count, 0)
+        best = index = None
+        for offset in offsets(kernel):
+            value = shifted(values, offset, dilation, stride, count)
+            at = shifted(where, offset, dilation, stride, count)
+            if best is None or index is None:
+                best, index = value, at.expand(value.shape)
+                continue
+            greater = (value > best) | (value != value)
+            best, index = rl.where(greater, value, best), rl.where(greater, at, index)
+        assert best is not None and index is not None
+        return best.contiguous(), index.contiguous()
+
+    return max_pool_composite
+
+
+def _avg_pool(n: int) -> Callable[..., Tensor]:
+    def avg_pool_composite(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        kernel, stride, padding, dilation, count = _geometry(
+            f"avg_pool{n}d", input, kernel_size, stride, padding, 1, ceil_mode, n
+        )
+        if divisor_override == 0:
+            raise RuntimeError("divisor must be not zero")
+        sizes = input.shape[-n:]
+        padded = _cover(input, padding, kernel, stride, dilation, count, 0)
+        total: Any = 0
+        for offset in offsets(kernel):
+            total = total + shifted(padded, offset, dilation, stride, count)
+        if divisor_override is not None:
+            return total / divisor_override
+        for dim, (size, k, s, p, m) in enumerate(zip(sizes, kernel, stride, padding, count, strict=True), input.dim() - n):
+            low, high = (-p, size + p) if count_include_pad else (0, size)
+            weights = [1 / (min(i * s - p + k, high) - max(i * s - p, low)) for i in range(m)]
+            factors = rl.tensor(weights, dtype=input.dtype, device=input.device)
+            total = total * factors.reshape([-1 if d == dim else 1 for d in range(input.dim())])
+        return total
+
+    return avg_pool_composite
+
+
+def _adaptive_avg_pool(n: int) -> Callable[..., Tensor]:
+    def adaptive_avg_pool_composite(input: Tensor, output_size: Any) -> Tensor:
+        if input.dim() not in (n + 1, n + 2):
+            raise RuntimeError(f"adaptive_avg_pool{n}d: Expected {_ORDINALS[n]} tensor, but got {list(input.shape)}")
+        for dim, out in enumerate(expand("output_size", output_size, n), input.dim() - n):
+            if out < 0:
+                raise RuntimeError(f"adaptive_avg_pool{n}d: elements of output_size must be greater than or equal to 0")
+            size = input.size(dim)
+            if out == size:
+                continue
+            means = [
+                input.narrow(dim, i * size // out, -(-(i + 1) * size // out) - i * size // out).mean(dim, keepdim=True)
+                for i in range(out)
+            ]
+            input = rl.cat(means, dim) if means else input.narrow(dim, 0, 0)
+        return input
+
+    return adaptive_avg_pool_composite
+
+
+def _max_records(n: int) -> tuple[Op, Op]:
+    arguments = "Tensor input, Any kernel_size, Any stride=None, Any padding=0, Any dilation=1, bool ceil_mode=False"
+    image = (7, 6, 5)[:n]
+
+    def samples(make: Any, dtype: Any) -> Any:
+        yield Sample((make(2, 3, *image), 2))
+        yield Sample((make(3, *image), 3, 2, 1))
+        yield Sample((make(1, 2, *image), 2, 2, 0, 1, True))
+        yield Sample((make(1, 2, *image), 2, 1, 1, 2))
+
+    composite = _max_pool(n)
+    doc = f"The maximum of each window of a {n}d input (N, C, *) or (C, *)"
+    with_indices = Op(
+        f"nn::max_pool{n}d_with_indices({arguments}) -> (Tensor, Tensor)",
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        doc=f"{doc}, and its flat position.",
+    )
+    plain = Op(f"max_pool{n}d({arguments}) -> Tensor", family=COMPOSITE, method=False, out=False, doc=f"{doc}.")
+    return (
+        with_indices.composite(composite).samples(samples),
+        plain.composite(lambda *args: composite(*args)[0]).samples(samples),
+    )
+
+
+def _avg_record(n: int) -> Op:
+    divisor = "" if n == 1 else ", int? divisor_override=None"
+    image = (7, 6, 5)[:n]
+    return (
+        Op(
+            f"{'' if n == 1 else 'nn::'}avg_pool{n}d(Tensor input, Any kernel_size, Any stride=None, Any padding=0, "
+            f"bool ceil_mode=False, bool count_include_pad=True{divisor}) -> Tensor",
+            family=COMPOSITE,
+            method=False,
+            out=False,
+            doc=f"The mean of each window of a {n}d input (N, C, *) or (C, *).",
+        )
+        .composite(_avg_pool(n))
+        .samples(
+            lambda make, dtype: (
+                Sample((make(2, 3, *image), 2)),
+                Sample((make(3, *image), 3, 2, 1)),
+                Sample((make(3, *image), 3, 2, 1, True, False)),
+            )
+        )
+    )
+
+
+def _adaptive_record(n: int) -> Op:
+    image = (7, 6, 5)[:n]
+    return (
+        Op(
+            f"{'' if n == 1 else 'nn::'}adaptive_avg_pool{n}d(Tensor input, Any output_size) -> Tensor",
+            family=COMPOSITE,
+            method=False,
+            out=False,
+            doc=f"The means of windows of a {n}d input, chosen such that the output has a given size.",
+        )
+        .composite(_adaptive_avg_pool(n))
+        .samples(lambda make, dtype: (Sample((make(2, 3, *image), 1)), Sample((make(3, *image), 3))))
+    )
+
+
+max_pool1d_with_indices, max_pool1d = _max_records(1)
+max_pool2d_with_indices, max_pool2d = _max_records(2)
+max_pool3d_with_indices, max_pool3d = _max_records(3)
+avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_record, (1, 2, 3))
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(_adaptive_record, (1, 2, 3))
