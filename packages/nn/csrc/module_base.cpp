@@ -1,7 +1,7 @@
 // The base type of nn.Module: attribute look-up and calls, which every line of a model goes through.
 //
-// Parameters, buffers and submodules live in three dicts of the instance, as in PyTorch. A class that finds them through
-// a Python __getattr__ pays for a raised AttributeError per look-up; here a miss costs three dict look-ups.
+// Parameters, buffers and submodules live in three dicts of the instance, as in PyTorch. A class that finds them
+// through a Python __getattr__ pays for a raised AttributeError per look-up; here a miss costs three dict look-ups.
 #define PY_SSIZE_T_CLEAN
 #include "module_base.h"
 
@@ -15,7 +15,7 @@ struct ModuleObject {
   PyObject_HEAD PyObject* dict;
 };
 
-PyTypeObject* module_type;                  // ModuleBase
+PyTypeObject* module_type;                   // ModuleBase
 PyTypeObject *parameter_type, *buffer_type;  // given by set_member_types
 bool global_hooks = false;
 
@@ -118,8 +118,8 @@ PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   return result;
 }
 
-// A class with __getattr__ in its MRO gets CPython's slow attribute slot. Where that __getattr__ is ours, which is there
-// for super().__getattr__(name) alone, the slot goes back to the quick one.
+// A class with __getattr__ in its MRO gets CPython's slow attribute slot. Where that __getattr__ is ours, which is
+// there for super().__getattr__(name) alone, the slot goes back to the quick one.
 PyObject* module_init_subclass(PyObject* cls, PyObject* args, PyObject* kwargs) {
   PyObject* super = PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(&PySuper_Type),
                                                  reinterpret_cast<PyObject*>(module_type), cls, nullptr);

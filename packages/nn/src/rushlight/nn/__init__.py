@@ -1,10 +1,12 @@
 """Neural networks: modules, their parameters, and the functions they are made of."""
 
+# ruff: noqa: E402
+
 from rushlight import _registry
 
 _registry.require("nn", "rushlight.nn")  # the operators, of which the modules below take hold
 
-from rushlight.nn import functional as functional  # noqa: E402
+from rushlight.nn import functional as functional
 from rushlight.nn import init as init
 from rushlight.nn import modules as modules
 from rushlight.nn import parameter as parameter

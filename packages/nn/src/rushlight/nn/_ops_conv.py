@@ -48,7 +48,6 @@ def _sides(name: str, padding: Any, kernel: Sizes, stride: Sizes, dilation: Size
 
 def _convolve(input: Tensor, weight: Tensor, stride: Sizes, dilation: Sizes, groups: int) -> Tensor:
     """The sum over the positions of the window of a product of matrices each; (N, C, *) without padding."""
-    n = len(stride)
     batch, channels, *sizes = input.shape
     out, _, *kernel = weight.shape
     reach = [step * (size - 1) + 1 for step, size in zip(dilation, kernel, strict=True)]
@@ -63,7 +62,7 @@ def _convolve(input: Tensor, weight: Tensor, stride: Sizes, dilation: Sizes, gro
         part = shifted(input, offset, dilation, stride, count).reshape(batch, groups, channels // groups, -1)
         matrix = weight[(..., *offset)].reshape(groups, out // groups, channels // groups)
         total = total + rl.matmul(matrix, part)
-    return total.reshape(batch, out, *count) if kernel else input
+    return total.reshape(batch, out, *count)
 
 
 def _conv(n: int) -> Callable[..., Tensor]:
@@ -76,8 +75,8 @@ def _conv(n: int) -> Callable[..., Tensor]:
         out = weight.size(0)
         if out % groups:
             raise RuntimeError(
-                f"Given groups={groups}, expected weight to be at least {groups} at dimension 0 and divisible by it, but "
-                f"got weight of size {list(weight.shape)} instead"
+                f"Given groups={groups}, expected weight to be at least {groups} at dimension 0 and divisible by it, "
+                f"but got weight of size {list(weight.shape)} instead"
             )
         stride, dilation = expand("stride", stride, n), expand("dilation", dilation, n)
         if any(step <= 0 for step in stride):
@@ -90,7 +89,8 @@ def _conv(n: int) -> Callable[..., Tensor]:
                 f"but got bias of size {list(bias.shape)} instead"
             )
         batched = input.dim() == n + 2
-        padded = pad(input if batched else input.unsqueeze(0), _sides(name, padding, weight.shape[2:], stride, dilation), 0)
+        sides = _sides(name, padding, weight.shape[2:], stride, dilation)
+        padded = pad(input if batched else input.unsqueeze(0), sides, 0)
         result = _convolve(padded, weight, stride, dilation, groups)
         if bias is not None:
             result = result + bias.reshape(-1, *[1] * n)
@@ -144,7 +144,11 @@ def _spread(input: Tensor, stride: Sequence[int]) -> Tensor:
         if step > 1:
             size = input.size(dim)
             wide = input.unsqueeze(dim + 1)
-            zeros = rl.zeros([step - 1 if d == dim + 1 else s for d, s in enumerate(wide.shape)], dtype=input.dtype, device=input.device)
+            zeros = rl.zeros(
+                [step - 1 if d == dim + 1 else s for d, s in enumerate(wide.shape)],
+                dtype=input.dtype,
+                device=input.device,
+            )
             input = rl.cat([wide, zeros], dim + 1).flatten(dim, dim + 1).narrow(dim, 0, (size - 1) * step + 1)
     return input
 

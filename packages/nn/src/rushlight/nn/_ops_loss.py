@@ -18,7 +18,9 @@ def _check(name: str, input: Tensor, target: Tensor, weight: Tensor | None) -> i
     del expected[dim]
     if list(target.shape) != expected:
         if input.dim() == 2 and target.dim() == 1:
-            raise ValueError(f"Expected input batch_size ({input.size(0)}) to match target batch_size ({target.size(0)}).")
+            raise ValueError(
+                f"Expected input batch_size ({input.size(0)}) to match target batch_size ({target.size(0)})."
+            )
         raise RuntimeError(f"Expected target size {expected}, got {list(target.shape)}")
     if target.dtype not in (rl.int64, rl.uint8):
         raise RuntimeError(f"expected scalar type Long but found {target.dtype}. Pass class numbers as int64.")
@@ -51,7 +53,9 @@ def _picked(log_p: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
     return -rl.where(counts, entries, 0) * factors, factors
 
 
-def nll_loss_composite(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
+def nll_loss_composite(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+) -> Tensor:
     dim = _check("nll_loss", self, target, weight)
     return _reduce(*_picked(self, target, weight, ignore_index, dim), reduction)
 
@@ -66,7 +70,8 @@ def _classes(make: Any, dtype: Any) -> Any:
 
 nll_loss_nd = (
     Op(
-        "nn::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
+        "nn::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) "
+        "-> Tensor",
         family=COMPOSITE,
         method=False,
         out=False,
@@ -108,7 +113,9 @@ def _along(weight: Tensor, dim: int, ndim: int) -> Tensor:
     return weight.reshape([-1 if d == dim else 1 for d in range(ndim)])
 
 
-def _soft_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, smoothing: float) -> Tensor:
+def _soft_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, smoothing: float
+) -> Tensor:
     """With probabilities as targets; the mean is over the batch."""
     if not target.is_floating_point():
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
@@ -126,8 +133,8 @@ def _soft_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, re
 
 cross_entropy_loss = (
     Op(
-        "nn::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, "
-        "float label_smoothing=0.0) -> Tensor",
+        "nn::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
+        "int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
         family=COMPOSITE,
         method=False,
         out=False,

@@ -33,7 +33,12 @@ def batch_norm_composite(
     if input.dim() < 2:
         raise RuntimeError(f"batch_norm: expected an input (N, C, *), got {list(input.shape)}.")
     channels = input.size(1)
-    for name, tensor in (("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var)):
+    for name, tensor in (
+        ("weight", weight),
+        ("bias", bias),
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+    ):
         _check_channels(name, tensor, channels)
     shape = [1, channels] + [1] * (input.dim() - 2)
     dims = [0, *range(2, input.dim())]
@@ -61,8 +66,8 @@ def batch_norm_composite(
 
 batch_norm = (
     Op(
-        "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
-        "float momentum, float eps, bool cudnn_enabled) -> Tensor",
+        "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+        "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
         family=COMPOSITE,
         method=False,
         out=False,
@@ -101,8 +106,8 @@ def layer_norm_composite(
         )
     if list(input.shape[-len(shape) :]) != shape:
         raise RuntimeError(
-            f"Given normalized_shape={shape}, expected input with shape [*, {', '.join(map(str, shape))}], but got input "
-            f"of size{list(input.shape)}"
+            f"Given normalized_shape={shape}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
+            f"input of size{list(input.shape)}"
         )
     for name, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and list(tensor.shape) != shape:
@@ -164,7 +169,5 @@ group_norm = (
         doc="Normalises each group of channels of an input (N, C, *), then scales and shifts each channel.",
     )
     .composite(lambda input, groups, weight, bias, eps, _: group_norm_composite(input, groups, weight, bias, eps))
-    .samples(
-        lambda make, dtype: (Sample((make(2, 6, 4), 3, make(6), make(6))), Sample((make(2, 4, 3, 2), 2)))
-    )
+    .samples(lambda make, dtype: (Sample((make(2, 6, 4), 3, make(6), make(6))), Sample((make(2, 4, 3, 2), 2))))
 )

@@ -47,13 +47,14 @@ def sgd_step_composite(
 
 
 sgd_step_ = Op(
-    "nn::sgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] momentum_buffers, *, float lr, float momentum=0.0, "
-    "float dampening=0.0, float weight_decay=0.0, bool nesterov=False, bool maximize=False, bool is_first_step=False) -> ()",
+    "nn::sgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] momentum_buffers, *, float lr, "
+    "float momentum=0.0, float dampening=0.0, float weight_decay=0.0, bool nesterov=False, bool maximize=False, "
+    "bool is_first_step=False) -> ()",
     family=COMPOSITE,
     method=False,
     out=False,
     differentiable=False,
-    doc="One step of stochastic gradient descent; with `is_first_step` the momentum buffers are written without being read.",
+    doc="One step of stochastic gradient descent; with `is_first_step` the momentum buffers are written only.",
 ).composite(sgd_step_composite)
 
 

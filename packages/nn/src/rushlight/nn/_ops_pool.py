@@ -35,19 +35,24 @@ def _geometry(
     for size, k, s, p, d in zip(input.shape[-n:], kernel, stride, padding, dilation, strict=True):
         if p > ((k - 1) * d + 1) // 2:
             raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}"
             )
         space = size + 2 * p - d * (k - 1) - 1
         out = (-(-space // s) if ceil_mode else space // s) + 1
         if ceil_mode and (out - 1) * s >= size + p:  # the last window would begin in the padding
             out -= 1
         if out < 1 or size == 0:
-            raise RuntimeError(f"Given input size: {tuple(input.shape)}. Calculated output size: {out}. Output size is too small")
+            raise RuntimeError(
+                f"Given input size: {tuple(input.shape)}. Calculated output size: {out}. Output size is too small"
+            )
         count.append(out)
     return kernel, stride, padding, dilation, tuple(count)
 
 
-def _cover(input: Tensor, padding: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes, count: Sizes, value: float) -> Tensor:
+def _cover(
+    input: Tensor, padding: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes, count: Sizes, value: float
+) -> Tensor:
     """The input padded as far as the last window reaches."""
     sides = []
     for size, p, k, s, d, n in zip(input.shape[-len(kernel) :], padding, kernel, stride, dilation, count, strict=True):
@@ -77,8 +82,7 @@ def _max_pool(n: int) -> Callable[..., Any]:
                 continue
             greater = (value > best) | (value != value)
             best, index = rl.where(greater, value, best), rl.where(greater, at, index)
-        assert best is not None and index is not None
-        return best.contiguous(), index.contiguous()
+        return best.contiguous(), index.contiguous()  # type: ignore[union-attr]
 
     return max_pool_composite
 
@@ -105,7 +109,9 @@ def _avg_pool(n: int) -> Callable[..., Tensor]:
             total = total + shifted(padded, offset, dilation, stride, count)
         if divisor_override is not None:
             return total / divisor_override
-        for dim, (size, k, s, p, m) in enumerate(zip(sizes, kernel, stride, padding, count, strict=True), input.dim() - n):
+        for dim, (size, k, s, p, m) in enumerate(
+            zip(sizes, kernel, stride, padding, count, strict=True), input.dim() - n
+        ):
             low, high = (-p, size + p) if count_include_pad else (0, size)
             weights = [1 / (min(i * s - p + k, high) - max(i * s - p, low)) for i in range(m)]
             factors = rl.tensor(weights, dtype=input.dtype, device=input.device)

@@ -17,7 +17,9 @@ def expand(name: str, value: int | Sequence[int], n: int) -> Sizes:
     if len(sizes) == 1:
         sizes *= n
     if len(sizes) != n:
-        raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} values, but got {list(sizes)}")
+        raise RuntimeError(
+            f"expected {name} to be a single integer value or a list of {n} values, but got {list(sizes)}"
+        )
     return sizes
 
 

@@ -47,7 +47,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x clamped to [`min_val`, `max_val`]; `inplace` writes the input.
+    """X clamped to [`min_val`, `max_val`]; `inplace` writes the input.
 
     Raises:
         ValueError: `min_val` is above `max_val`.

@@ -9,15 +9,19 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight as rl
-from rushlight import Generator, Tensor
+from rushlight import Tensor
+
+if TYPE_CHECKING:
+    from rushlight import Generator
 
 __all__ = [
-    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
-    "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse", "sparse_",
-    "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform", "xavier_uniform_", "zeros_",
+    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal",
+    "kaiming_normal_", "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal",
+    "orthogonal_", "sparse", "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_",
+    "xavier_uniform", "xavier_uniform_", "zeros_",
 ]  # fmt: skip
 
 _LINEAR = {f"conv{transposed}{n}d" for transposed in ("", "_transpose") for n in (1, 2, 3)} | {"linear", "sigmoid"}
@@ -42,7 +46,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
             raise ValueError(f"negative_slope {param} not a valid number")
         return math.sqrt(2.0 / (1 + param**2))
     if nonlinearity not in _GAINS:
-        raise ValueError(f"Unsupported nonlinearity {nonlinearity}. Use one of {', '.join(sorted([*_GAINS, 'leaky_relu']))}.")
+        raise ValueError(
+            f"Unsupported nonlinearity {nonlinearity}. Use one of {', '.join(sorted([*_GAINS, 'leaky_relu']))}."
+        )
     return _GAINS[nonlinearity]
 
 
@@ -84,7 +90,8 @@ def trunc_normal_(
     """Fills with normally distributed values cut to [a, b], by inverting the distribution function."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
+            "The distribution of values may be incorrect.",
             stacklevel=2,
         )
 
@@ -242,7 +249,9 @@ def _old_name(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(function)
     def old(*args: Any, **kwargs: Any) -> Tensor:
-        warnings.warn(f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`.", FutureWarning, stacklevel=2)
+        warnings.warn(
+            f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`.", FutureWarning, stacklevel=2
+        )
         return function(*args, **kwargs)
 
     old.__name__ = old.__qualname__ = name[:-1]

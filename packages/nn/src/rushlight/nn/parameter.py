@@ -13,7 +13,9 @@ def _as_member(cls: type[Tensor], data: Tensor | None, requires_grad: bool) -> A
     if data is None:
         data = rl.empty(0)
     elif not isinstance(data, Tensor):
-        raise TypeError(f"{cls.__name__}: data must be a Tensor, got data={type(data).__name__}. Use torch.as_tensor(data).")
+        raise TypeError(
+            f"{cls.__name__}: data must be a Tensor, got data={type(data).__name__}. Use torch.as_tensor(data)."
+        )
     return Tensor._make_subclass(cls, data, requires_grad)
 
 

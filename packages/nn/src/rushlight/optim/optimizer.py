@@ -64,7 +64,9 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not isinstance(changed, tuple) or len(changed) != 2:
-                    raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+                    raise RuntimeError(
+                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                    )
                 args, kwargs = changed
         result = step(self, *args, **kwargs)
         for hook in [*self._optimizer_step_post_hooks.values(), *_global_post_hooks.values()]:
@@ -185,7 +187,9 @@ class Optimizer:
             raise ValueError("some parameters appear in more than one parameter group")
         if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
             have = "with" if "param_names" in self.param_groups[0] else "without"
-            raise ValueError(f"all optimizer param groups should be with/without names. Existing groups are {have} names")
+            raise ValueError(
+                f"all optimizer param groups should be with/without names. Existing groups are {have} names"
+            )
         self.param_groups.append(param_group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -339,7 +343,7 @@ def _check_variants(foreach: Any, differentiable: bool, fused: Any) -> None:
     """One implementation serves every value of `foreach` and `fused`; what PyTorch refuses is refused."""
     if differentiable:
         raise NotImplementedError(
-            "differentiable optimizer steps are not supported, got differentiable=True. Write the update with operators."
+            "differentiable steps are not supported, got differentiable=True. Write the update with operators."
         )
     if fused and foreach:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")

@@ -102,7 +102,9 @@ class BackwardHooks:
     def _checked(grads: Any, count: int, kind: str, name: str) -> Grads:
         grads = _as_tuple(grads)
         if len(grads) != count:
-            raise RuntimeError(f"Backward {kind} returned an invalid number of {name}, got {len(grads)}, but expected {count}")
+            raise RuntimeError(
+                f"Backward {kind} returned an invalid number of {name}, got {len(grads)}, but expected {count}"
+            )
         return grads
 
     @staticmethod

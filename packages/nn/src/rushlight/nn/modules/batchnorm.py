@@ -98,9 +98,10 @@ class _BatchNorm(_NormBase):
         return F.batch_norm(input, mean, variance, self.weight, self.bias, by_batch, momentum, self.eps)
 
 
-_DOC = """Normalises each channel of an input {shape} over the batch to mean 0 and variance 1, then scales and shifts it.
+_DOC = """Normalises each channel of an input {shape} to mean 0 and variance 1, then scales and shifts it.
 
-    Outside training mode the running mean and variance of past batches are used (Ioffe and Szegedy, 2015).
+    In training mode the statistics are those of the batch, outside it the running mean and variance of
+    past batches (Ioffe and Szegedy, 2015).
 
     Args:
         num_features: C, the number of channels.

@@ -65,7 +65,9 @@ class _ConvNd(Module):
         if self.padding == "same" and any(step != 1 for step in self.stride):
             raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in _PADDING_MODES:
-            raise ValueError(f"padding_mode must be one of {list(_PADDING_MODES)}, but got padding_mode='{padding_mode}'")
+            raise ValueError(
+                f"padding_mode must be one of {list(_PADDING_MODES)}, but got padding_mode='{padding_mode}'"
+            )
         # For F.pad, which counts from the last dimension.
         self._reversed_padding_repeated_twice = [side for pair in reversed(self._both_sides()) for side in pair]
         channels = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
@@ -130,7 +132,18 @@ class _Conv(_ConvNd):
         dtype: Any = None,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, device, dtype
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            0,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
         )
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

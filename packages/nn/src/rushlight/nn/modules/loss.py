@@ -22,9 +22,7 @@ class _Loss(Module):
         reduction: How the losses of the elements are combined.
     """
 
-    def __init__(
-        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-    ) -> None:
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()
         self.reduction = F._reduction(size_average, reduce, reduction)
 

@@ -102,8 +102,8 @@ _global_backward_hooks: Hooks = OrderedDict()
 _global_parameter_hooks: Hooks = OrderedDict()
 _global_buffer_hooks: Hooks = OrderedDict()
 _global_module_hooks: Hooks = OrderedDict()
-_global_forward_with_kwargs: dict[int, bool] = {}
-_global_forward_always: dict[int, bool] = {}
+_global_forward_with_kwargs: OrderedDict[int, bool] = OrderedDict()
+_global_forward_always: OrderedDict[int, bool] = OrderedDict()
 _global_backward_full = False
 
 
@@ -971,7 +971,9 @@ class Module(ModuleBase):
         """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
-    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> RemovableHandle:
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> RemovableHandle:
         return _add(self._load_state_dict_pre_hooks, _ModuleHook(hook, self) if with_module else hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -1055,7 +1057,5 @@ def _parse_to(
             f"to() received an invalid combination of arguments, got args={args}. Pass a device, a dtype or a tensor."
         )
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-        raise TypeError(
-            f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
-        )
+        raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
     return None if device is None else rl.device(device), dtype, non_blocking, memory_format

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight as rl
-from rushlight import Generator
 from rushlight.utils.data._collate import default_collate, default_convert
 from rushlight.utils.data.dataset import IterableDataset
 from rushlight.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+
+if TYPE_CHECKING:
+    from rushlight import Generator
 
 __all__ = ["DataLoader", "default_collate", "default_convert"]
 
@@ -82,7 +84,9 @@ class DataLoader:
     ) -> None:
         self._check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
         if pin_memory:
-            warnings.warn("pin_memory=True: this build has no page-locked memory, batches stay as they are.", stacklevel=2)
+            warnings.warn(
+                "pin_memory=True: this build has no page-locked memory, batches stay as they are.", stacklevel=2
+            )
         streams = isinstance(dataset, IterableDataset)
         if streams:
             for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
@@ -133,9 +137,7 @@ class DataLoader:
     @staticmethod
     def _check_workers(num_workers: int, timeout: float, prefetch: Any, persistent: bool, context: Any) -> None:
         if num_workers < 0:
-            raise ValueError(
-                "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
-            )
+            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
         if timeout < 0:
             raise ValueError("timeout option should be non-negative")
         if num_workers > 0:

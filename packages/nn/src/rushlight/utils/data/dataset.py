@@ -6,10 +6,13 @@ import bisect
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import rushlight as rl
-from rushlight import Generator, Tensor
+from rushlight import Tensor
+
+if TYPE_CHECKING:
+    from rushlight import Generator
 
 __all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "Subset", "TensorDataset", "random_split"]
 

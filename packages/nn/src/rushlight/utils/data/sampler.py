@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import rushlight as rl
-from rushlight import Generator, Tensor
+from rushlight import Tensor
+
+if TYPE_CHECKING:
+    from rushlight import Generator
 
 __all__ = [
     "BatchSampler",
