@@ -15,6 +15,10 @@ PyObject* unbind(Tensor* self, int64_t dim);
 void register_copy_ops();
 void register_factory_ops();
 void register_matmul_ops();
+void register_reduction_ops();
+
+// The result of an op that returns several named tensors, as PyTorch's torch.return_types has it.
+PyObject* named_tuple(const char* name, const char* const* fields, Ref<Tensor>* values, int n);
 
 // Ops that C++ calls by name, looked up once.
 class OpHandle {

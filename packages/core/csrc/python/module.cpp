@@ -63,7 +63,7 @@ PyObject* define_op(PyObject*, PyObject* args) {
       op->kernels[kCPU] = native->kernel;
       // Prologues that only move metadata, or that skip their loops, serve every device that has no kernel of its own.
       if (native->meta) op->kernels[kMeta] = native->kernel;
-      if (op->family == Family::View || op->family == Family::Factory || native->meta) op->impl = native->kernel;
+      if (op->family == Family::View || op->family == Family::Factory || (native->meta && op->family != Family::Reduction)) op->impl = native->kernel;
     }
     adopt_natives(op.get());
     add_op(op.get());
@@ -329,6 +329,7 @@ PyMODINIT_FUNC PyInit__C() {
     register_copy_ops();
     register_factory_ops();
     register_matmul_ops();
+    register_reduction_ops();
     PyModule_AddObject(module.get(), "_api", Ref<>::check(api_capsule()).release());
     return module.release();
   });
