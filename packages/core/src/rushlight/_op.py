@@ -222,8 +222,10 @@ class Op:
             operator = operators[prefix + name] = _C.make_operator(name, [self.name], inplace)
             operator.__doc__ = self.doc
             operator.__module__ = f"rushlight.{self.namespace}" if self.namespace else "rushlight"
-        if self.function and (not prefix or name in self.aliases):
-            vars(sys.modules["rushlight"]).setdefault(name, operator)
+        # An op of a namespace is a function of the area of that name; its aliases are functions of rushlight itself.
+        area = "rushlight" if not prefix or name in self.aliases else f"rushlight.{self.namespace}"
+        if self.function and area in sys.modules:
+            vars(sys.modules[area]).setdefault(name, operator)
         if self.method:
             _C.add_method(name, operator)
 
