@@ -80,6 +80,7 @@ class Op:
         aliases: Further names of the function and method.
         differentiable: False for an op whose results never carry gradients.
         mixed_devices: Whether the arguments may live on different devices.
+        arbitrary: Whether equal calls give different values, as random numbers or uninitialised memory.
         doc: Docstring of the public function, Google style.
 
     Example:
@@ -100,6 +101,7 @@ class Op:
         aliases: Iterable[str] = (),
         differentiable: bool = True,
         mixed_devices: bool = False,
+        arbitrary: bool = False,
         doc: str | None = None,
     ) -> None:
         match = _SCHEMA_NAME.match(schema)
@@ -117,6 +119,7 @@ class Op:
         self.aliases = tuple(aliases)
         self.differentiable = differentiable
         self.mixed_devices = mixed_devices
+        self.arbitrary = arbitrary
         self.doc = inspect.cleandoc(doc) if doc else None
         self.grads: dict[tuple[str, ...], Any] = {}
         self.tangent: Any = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .._op import FUNCTION, Op
+import numpy as np
+
+from .._op import FUNCTION, Op, Sample
 from ._samples import unary
 
 clone = Op(
@@ -28,22 +30,64 @@ copy_ = Op(
     "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
     function=False,
     mixed_devices=True,
-    doc="Copies the elements of `src`, broadcast and converted, into this tensor and returns it.",
-).grad(self=None, src="move_to(grad, src)")
+    doc="""Copies the elements of another tensor into this one.
+
+    Args:
+        src: Tensor whose shape broadcasts to this one's, of any dtype, on any device.
+        non_blocking: Accepted for PyTorch's sake; the copy is done on return.
+
+    Returns:
+        This tensor.
+    """,
+).grad(self=None, src="move_to(grad, src)").samples(
+    lambda make, dtype: [Sample((make(*a), make(*b))) for a, b in (((2, 3), (2, 3)), ((2, 3), (3,)), ((), ()))],
+    lambda x, src: np.broadcast_to(src, x.shape),
+)
 
 fill_ = Op(
     "fill_(Tensor(a!) self, Scalar value) -> Tensor(a!)",
-    doc="Sets every element to `value` and returns the tensor.",
-).grad(self=None)
+    doc="""Sets every element to one number.
 
-fill_tensor = Op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", mixed_devices=True, doc=fill_.doc).grad(self=None, value="sum(grad)")
+    Args:
+        value: The number.
+
+    Returns:
+        This tensor.
+    """,
+).grad(self=None).samples(unary(None, None, 1), lambda x, value: np.full_like(x, value))
+
+fill_tensor = (
+    Op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", mixed_devices=True, doc=fill_.doc)
+    .grad(self=None, value="sum(grad)")
+    .samples(lambda make, dtype: [Sample((make(2, 3), make()))], lambda x, value: np.full_like(x, value))
+)
 
 contiguous = Op(
     "contiguous(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     function=False,
     out=False,
-    doc="The tensor itself when its memory is row-major without gaps, else a copy that is.",
-).grad(self="grad")  # fmt: skip
+    doc="""The tensor itself where its memory is row-major without gaps, else a copy that is.
 
-_cast = Op("_cast(Tensor self, ScalarType dtype) -> Tensor", family=FUNCTION, out=False, method=False, doc="The elements in another dtype.").grad(self="grad")
-_move = Op("_move(Tensor self, Device device) -> Tensor", method=False, out=False, mixed_devices=True, doc="A copy on another device.").grad(self="move_to(grad, self)")
+    Args:
+        memory_format: Accepted for PyTorch's sake; `contiguous_format` is the one there is.
+
+    Returns:
+        Tensor of the same shape and dtype.
+    """,
+).grad(self="grad").samples(unary(), np.copy)  # fmt: skip
+
+_cast = Op(
+    "_cast(Tensor self, ScalarType dtype) -> Tensor",
+    family=FUNCTION,
+    out=False,
+    method=False,
+    doc="The elements in another dtype.",
+).grad(self="grad")
+
+_move = Op(
+    "_move(Tensor self, Device device) -> Tensor",
+    method=False,
+    out=False,
+    mixed_devices=True,
+    doc="A copy on another device.",
+).grad(self="move_to(grad, self)")

@@ -30,7 +30,7 @@ class Maker:
     """
 
     def __init__(self, dtype: Any, device: Any = "cpu", requires_grad: bool = False, seed: int = 0) -> None:
-        self.dtype, self.device, self.requires_grad = dtype, device, requires_grad
+        self.dtype, self.device, self.requires_grad = dtype, rushlight.device(device), requires_grad
         self._random = np.random.default_rng(seed)
 
     def __call__(
@@ -109,7 +109,7 @@ def _values(
 
 def _tensor(values: np.ndarray, dtype: Any, device: Any, noncontiguous: bool, requires_grad: bool) -> Any:
     host = rushlight.from_numpy(np.asarray(values).astype(numpy_dtype(dtype)))
-    tensor = host if str(device) == "cpu" else rushlight.empty(host.shape, dtype=dtype, device=device).copy_(host)
+    tensor = host if device == host.device else rushlight.empty(host.shape, dtype=dtype, device=device).copy_(host)
     if noncontiguous:
         tensor = make_non_contiguous(tensor)
     return tensor.requires_grad_() if requires_grad else tensor
@@ -119,6 +119,6 @@ def make_non_contiguous(tensor: Any) -> Any:
     """A copy whose elements lie apart in memory; of less than two elements just a copy."""
     if tensor.numel() < 2:
         return tensor.clone()
-    apart = tensor.new_empty((*tensor.shape, 2))[..., 0]
+    apart = rushlight.empty((*tensor.shape, 2), dtype=tensor.dtype, device=tensor.device)[..., 0]
     apart.copy_(tensor)
     return apart
