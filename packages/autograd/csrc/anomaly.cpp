@@ -21,10 +21,13 @@ void show_trace(Node* n) {
   if (n->trace) {
     Ref<> empty(PyUnicode_FromString(""));
     Ref<> joined(PyUnicode_Join(empty.get(), n->trace));
-    text = Ref<>(PyUnicode_FromFormat("Error detected in %s. Traceback of forward call that caused the error:\n%U", name_of(n), joined.get()));
+    text = Ref<>(PyUnicode_FromFormat("Error detected in %s. Traceback of forward call that caused the error:\n%U",
+                                      name_of(n), joined.get()));
   } else {
-    text = Ref<>(PyUnicode_FromFormat("Error detected in %s. No forward pass information available. Enable detect anomaly during "
-                                      "forward pass for more information.", name_of(n)));
+    text = Ref<>(PyUnicode_FromFormat(
+        "Error detected in %s. No forward pass information available. Enable detect anomaly during "
+        "forward pass for more information.",
+        name_of(n)));
   }
   int failed = text ? PyErr_WarnEx(PyExc_UserWarning, PyUnicode_AsUTF8(text.get()), 1) : -1;
   if (type) {

@@ -150,7 +150,8 @@ Value item(Machine& m, const Operand* args, int) {
   if (a.kind == Kind::Object && PyTuple_Check(a.object))
     return value_of(Ref<>::check(PySequence_GetItem(a.object, static_cast<Py_ssize_t>(i))));
   if (a.kind != Kind::Ints || i >= a.count || i < -a.count)
-    raise(PyExc_IndexError, "gradient rule of %s: index %lld is out of range.", m.node->rule->op->name, static_cast<long long>(i));
+    raise(PyExc_IndexError, "gradient rule of %s: index %lld is out of range.", m.node->rule->op->name,
+          static_cast<long long>(i));
   return value_of(arg(a.ints[i < 0 ? i + a.count : i]));
 }
 
@@ -193,8 +194,8 @@ Value as_strided_backward(Machine& m, const Operand* args, int) {
   Tensor* grad = m.get(args[0]).tensor;
   Geometry self = m.geometry(args[1]);
   Arg sizes = m.get(args[2]), strides = m.get(args[3]), given = m.get(args[4]);
-  Geometry view = {self.dtype, self.device, static_cast<uint8_t>(sizes.count), sizes.ints, strides.ints,
-                   given.none() ? self.offset : given.to_int()};
+  Geometry view = {self.dtype, self.device,  static_cast<uint8_t>(sizes.count),
+                   sizes.ints, strides.ints, given.none() ? self.offset : given.to_int()};
   auto [self_low, self_extent] = span_of(self);
   auto [view_low, view_extent] = span_of(view);
   int64_t low = std::min(self_low, view_low), extent = std::max(self_low + self_extent, view_low + view_extent) - low;
@@ -211,7 +212,7 @@ Value as_strided_backward(Machine& m, const Operand* args, int) {
     memory = call(ops::index_add, {arg(tensor(memory)), arg(int64_t{0}), arg(tensor(places)), arg(tensor(values))});
   }
   return value_of(call(ops::as_strided, {arg(tensor(memory)), arg(self.sizes, self.ndim), arg(self.strides, self.ndim),
-                                          arg(self.offset - low)}));
+                                         arg(self.offset - low)}));
 }
 
 constexpr BuiltinEntry kBuiltins[] = {

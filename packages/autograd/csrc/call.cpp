@@ -8,10 +8,13 @@ const Op* find_op(const char* name) {
 }
 
 namespace ops {
-OpHandle add("add.Tensor"), sub("sub.Tensor"), mul("mul.Tensor"), div("div.Tensor"), pow("pow.Tensor_Tensor"), pow_scalar("pow.Tensor_Scalar"), pow_of_scalar("pow.Scalar"), neg("neg");
+OpHandle add("add.Tensor"), sub("sub.Tensor"), mul("mul.Tensor"), div("div.Tensor"), pow("pow.Tensor_Tensor"),
+    pow_scalar("pow.Tensor_Scalar"), pow_of_scalar("pow.Scalar"), neg("neg");
 OpHandle eq("eq.Tensor"), ne("ne.Tensor"), lt("lt.Tensor"), le("le.Tensor"), gt("gt.Tensor"), ge("ge.Tensor");
-OpHandle clone("clone"), sum("sum.dim_IntList"), expand("expand"), unsqueeze("unsqueeze"), reshape("reshape"), conj("conj_physical"), real("real");
-OpHandle cast("_cast"), move("_move"), copy_("copy_"), as_strided("as_strided"), narrow("narrow"), arange("arange"), index_add("index_add");
+OpHandle clone("clone"), sum("sum"), expand("expand"), unsqueeze("unsqueeze"), reshape("reshape"),
+    conj("conj_physical"), real("real");
+OpHandle cast("_cast"), move("_move"), copy_("copy_"), as_strided("as_strided"), narrow("narrow"), arange("arange"),
+    index_add("index_add");
 }  // namespace ops
 
 }  // namespace rl

@@ -16,9 +16,9 @@ constexpr int32_t kNone = -1;
 // What a pass knows of a node: the gradients that arrived so far.
 struct State {
   Node* node;
-  PyObject* single;   // of nodes with one output
-  PyObject** several; // of the others
-  int32_t capture;    // first of Task::captures for this node
+  PyObject* single;    // of nodes with one output
+  PyObject** several;  // of the others
+  int32_t capture;     // first of Task::captures for this node
   bool execute;
   bool queued;
   PyObject** grads() { return several ? several : &single; }
@@ -109,7 +109,9 @@ struct Task {
   void run(const std::vector<Root>& roots);
 };
 
-bool Needs::operator()(uint32_t edge) const { return task ? task->wants(node->edges[edge]) : node->edges[edge].node != nullptr; }
+bool Needs::operator()(uint32_t edge) const {
+  return task ? task->wants(node->edges[edge]) : node->edges[edge].node != nullptr;
+}
 
 // ---- gradients that fit
 
@@ -163,7 +165,8 @@ Ref<> fit_gradient(PyObject* grad, const Geometry& like, const Node* from, uint3
   if (!same_shape(t, like)) {
     if (!broadcasts_to(like, t)) {
       auto got = shape_tuple(t->ndim, t->sizes), wanted = shape_tuple(like.ndim, like.sizes);
-      raise(PyExc_RuntimeError, "Function %s returned an invalid gradient at index %u - got %R but expected shape compatible with %R",
+      raise(PyExc_RuntimeError,
+            "Function %s returned an invalid gradient at index %u - got %R but expected shape compatible with %R",
             name_of(from), index, got.get(), wanted.get());
     }
     result = sum_to(t, like);
@@ -180,24 +183,39 @@ Ref<> fit_gradient(PyObject* grad, const Geometry& like, const Node* from, uint3
 
 void check_saved_version(const Tensor* t, uint32_t saved_version, const char* maker, uint32_t output_nr) {
   if (t->storage->version == saved_version) return;
-  static const char* const legacy[kNumDTypes] = {"Byte",     "Char",  "Short",  "Int",          "Long",          "Half",
-                                                 "BFloat16", "Float", "Double", "ComplexFloat", "ComplexDouble", "Bool"};
+  static const char* const legacy[kNumDTypes] = {"Byte",   "Char",         "Short",         "Int",
+                                                 "Long",   "Half",         "BFloat16",      "Float",
+                                                 "Double", "ComplexFloat", "ComplexDouble", "Bool"};
   auto shape = Ref<>::check(PyList_New(t->ndim));
-  for (int d = 0; d < t->ndim; ++d) PyList_SET_ITEM(shape.get(), d, Ref<>::check(PyLong_FromLongLong(t->sizes[d])).release());
+  for (int d = 0; d < t->ndim; ++d)
+    PyList_SET_ITEM(shape.get(), d, Ref<>::check(PyLong_FromLongLong(t->sizes[d])).release());
   auto origin = maker ? Ref<>::check(PyUnicode_FromFormat(", which is output %u of %s,", output_nr, maker))
                       : Ref<>::check(PyUnicode_FromString(""));
   raise(PyExc_RuntimeError,
-        "one of the variables needed for gradient computation has been modified by an inplace operation: [rushlight.%sTensor %S]%U "
-        "is at version %u; expected version %u instead. Hint: enable anomaly detection to find the operation that failed to compute "
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        "[rushlight.%sTensor %S]%U "
+        "is at version %u; expected version %u instead. Hint: enable anomaly detection to find the operation that "
+        "failed to compute "
         "its gradient, with torch.autograd.set_detect_anomaly(True).",
         legacy[static_cast<int>(t->dtype)], shape.get(), origin.get(), t->storage->version, saved_version);
 }
 
 void raise_released() {
   raise(PyExc_RuntimeError,
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
-        "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
-        "you need to backward through the graph a second time or if you need to access saved tensors after calling backward.");
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+        "been freed). "
+        "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+        "retain_graph=True if "
+        "you need to backward through the graph a second time or if you need to access saved tensors after calling "
+        "backward.");
+}
+
+static PyObject* or_none(PyObject* o) { return o ? o : Py_None; }
+
+Ref<> tuple_or_none(PyObject* const* items, uint32_t n) {
+  auto tuple = Ref<>::check(PyTuple_New(n));
+  for (uint32_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(or_none(items[i])));
+  return tuple;
 }
 
 // ---- a pass
@@ -215,9 +233,11 @@ void Task::send(const Edge& e, Ref<> grad) {
     } else {
       Ref<> old(std::exchange(sum, nullptr));
       Tensor* t = tensor(old);
-      bool inplace = !options.create_graph && Py_REFCNT(old.get()) == 1 && t->storage->refs == 1 && !t->storage->owner &&
-                     !t->array && !t->base && t->contiguous() && t->numel == tensor(grad)->numel && t->dtype == tensor(grad)->dtype;
-      Ref<> total = inplace ? call_inplace(ops::add, {arg(t), arg(tensor(grad))}) : call(ops::add, {arg(t), arg(tensor(grad))});
+      bool inplace = !options.create_graph && Py_REFCNT(old.get()) == 1 && t->storage->refs == 1 &&
+                     !t->storage->owner && !t->array && !t->base && t->contiguous() &&
+                     t->numel == tensor(grad)->numel && t->dtype == tensor(grad)->dtype;
+      Ref<> total =
+          inplace ? call_inplace(ops::add, {arg(t), arg(tensor(grad))}) : call(ops::add, {arg(t), arg(tensor(grad))});
       states[slot].grads()[e.index] = total.release();
     }
   }
@@ -281,11 +301,10 @@ void Task::select(const std::vector<Root>& roots, const std::vector<Tensor*>& in
 
 namespace {
 
-PyObject* or_none(PyObject* o) { return o ? o : Py_None; }
-
 PyObject* checked_grad(PyObject* value, const char* what) {
   if (value != Py_None && !is_tensor(value))
-    raise(PyExc_TypeError, "expected Tensor, but hook returned '%s': %s. Return a Tensor, or None to keep the gradient.",
+    raise(PyExc_TypeError,
+          "expected Tensor, but hook returned '%s': %s. Return a Tensor, or None to keep the gradient.",
           Py_TYPE(value)->tp_name, what);
   return value;
 }
@@ -298,12 +317,6 @@ void run_tensor_hooks(PyObject* hooks, PyObject*& grad) {
     auto value = Ref<>::check(PyObject_CallOneArg(PyList_GET_ITEM(all.get(), i), or_none(grad)));
     if (checked_grad(value.get(), "tensor hook") != Py_None) Py_XSETREF(grad, value.release());
   }
-}
-
-Ref<> grads_tuple(PyObject* const* grads, uint32_t n) {
-  auto tuple = Ref<>::check(PyTuple_New(n));
-  for (uint32_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(or_none(grads[i])));
-  return tuple;
 }
 
 void replace_grads(PyObject* value, PyObject** grads, uint32_t n, const char* what) {
@@ -322,7 +335,7 @@ void replace_grads(PyObject* value, PyObject** grads, uint32_t n, const char* wh
 void run_before_hooks(PyObject* hooks, PyObject** grads, uint32_t n) {
   auto all = Ref<>::check(PyDict_Values(hooks));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all.get()); ++i) {
-    auto value = Ref<>::check(PyObject_CallOneArg(PyList_GET_ITEM(all.get(), i), grads_tuple(grads, n).get()));
+    auto value = Ref<>::check(PyObject_CallOneArg(PyList_GET_ITEM(all.get(), i), tuple_or_none(grads, n).get()));
     replace_grads(value.get(), grads, n, "register_prehook");
   }
 }
@@ -330,7 +343,7 @@ void run_before_hooks(PyObject* hooks, PyObject** grads, uint32_t n) {
 void run_after_hooks(PyObject* hooks, PyObject** results, uint32_t nresults, PyObject* outputs) {
   auto all = Ref<>::check(PyDict_Values(hooks));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all.get()); ++i) {
-    auto inputs = grads_tuple(results, nresults);
+    auto inputs = tuple_or_none(results, nresults);
     PyObject* args[] = {inputs.get(), outputs};
     auto value = Ref<>::check(PyObject_Vectorcall(PyList_GET_ITEM(all.get(), i), args, 2, nullptr));
     replace_grads(value.get(), results, nresults, "register_hook");
@@ -387,7 +400,7 @@ void Task::process(uint32_t slot) {
 
   if (n->hooks && n->hooks->before) run_before_hooks(Ref<>::borrow(n->hooks->before).get(), grads.v, n->noutputs);
   Ref<> outputs;
-  if (n->hooks && n->hooks->after) outputs = grads_tuple(grads.v, n->noutputs);
+  if (n->hooks && n->hooks->after) outputs = tuple_or_none(grads.v, n->noutputs);
 
   Results results(n->nedges);
   bool any = n->kind->runs_without_grads;
@@ -427,7 +440,8 @@ void Task::run(const std::vector<Root>& roots) {
   }
 }
 
-std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Tensor*>& inputs, const PassOptions& options) {
+std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Tensor*>& inputs,
+                                const PassOptions& options) {
   ThreadBitsScope mode(options.create_graph ? 0u : kNoGrad, options.create_graph ? kNoGrad : 0u);
   Task task(options);
   if (!inputs.empty()) task.select(roots, inputs);
@@ -445,17 +459,18 @@ std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vecto
 
 PyObject* apply_node(Node* n, PyObject* args) {
   if (PyTuple_GET_SIZE(args) != static_cast<Py_ssize_t>(n->noutputs))
-    raise(PyExc_TypeError, "%s: takes %u gradients, got %zd. Pass one for each output, None where there is none.", name_of(n),
-          n->noutputs, PyTuple_GET_SIZE(args));
+    raise(PyExc_TypeError, "%s: takes %u gradients, got %zd. Pass one for each output, None where there is none.",
+          name_of(n), n->noutputs, PyTuple_GET_SIZE(args));
   Results grads(n->noutputs), results(n->nedges);
   for (uint32_t i = 0; i < n->noutputs; ++i) {
     PyObject* g = PyTuple_GET_ITEM(args, i);
     if (g != Py_None && !is_tensor(g))
-      raise(PyExc_TypeError, "%s: gradients are Tensors or None, got argument %u=%s.", name_of(n), i, Py_TYPE(g)->tp_name);
+      raise(PyExc_TypeError, "%s: gradients are Tensors or None, got argument %u=%s.", name_of(n), i,
+            Py_TYPE(g)->tp_name);
     grads.v[i] = g == Py_None ? nullptr : Py_NewRef(g);
   }
   n->kind->backward(n, grads.v, results.v, Needs{nullptr, n});
-  auto tuple = grads_tuple(results.v, n->nedges);
+  auto tuple = tuple_or_none(results.v, n->nedges);
   return n->nedges == 1 ? Py_NewRef(PyTuple_GET_ITEM(tuple.get(), 0)) : tuple.release();
 }
 

@@ -19,7 +19,8 @@ struct PassOptions {
 
 // Runs backward from the roots. Without inputs every leaf gets its gradient; with inputs only these do.
 // Returns the captured gradients, null where there is none, when !options.accumulate.
-std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Tensor*>& inputs, const PassOptions& options);
+std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Tensor*>& inputs,
+                                const PassOptions& options);
 
 // One node on its own: the gradients of its inputs as a tuple, or one if there is one.
 PyObject* apply_node(Node*, PyObject* grads);
@@ -33,6 +34,8 @@ Ref<> fit_gradient(PyObject* grad, const Geometry& like, const Node* from, uint3
 void check_saved_version(const Tensor*, uint32_t saved_version, const char* maker, uint32_t output_nr);
 [[noreturn]] void raise_released();
 
+// A tuple of them, with None for nulls.
+Ref<> tuple_or_none(PyObject* const* items, uint32_t n);
 Ref<> zeros(int ndim, const int64_t* sizes, DType, Device);
 
 }  // namespace rl

@@ -21,7 +21,7 @@ struct Kept {
 struct Fields {
   Ref<> to_save, dirty, non_differentiable, needs_input_grad;
   std::vector<Kept> saved;
-  std::vector<bool> is_tensor;   // by argument of apply
+  std::vector<bool> is_tensor;  // by argument of apply
   std::vector<Edge> edges;
   std::vector<Geometry> outputs;
   std::vector<std::vector<int64_t>> sizes;
@@ -56,20 +56,22 @@ void backward_function(Node* n, PyObject** grads, PyObject** results, const Need
   Py_ssize_t given = PyTuple_GET_SIZE(value.get());
   while (given > expected && PyTuple_GET_ITEM(value.get(), given - 1) == Py_None) --given;
   if (given != expected)
-    raise(PyExc_RuntimeError, "function %s returned an incorrect number of gradients (expected %zd, got %zd)", name_of(n), expected,
-          given);
+    raise(PyExc_RuntimeError, "function %s returned an incorrect number of gradients (expected %zd, got %zd)",
+          name_of(n), expected, given);
   uint32_t edge = 0;
   for (Py_ssize_t i = 0; i < expected; ++i) {
     PyObject* g = PyTuple_GET_ITEM(value.get(), i);
     if (!f.is_tensor[static_cast<size_t>(i)]) {
       if (g != Py_None)
         raise(PyExc_RuntimeError,
-              "function %s returned a gradient different from None at position %zd, but the corresponding forward input was not a Variable",
+              "function %s returned a gradient different from None at position %zd, but the corresponding forward "
+              "input was not a Variable",
               name_of(n), i + 1);
       continue;
     }
     if (g != Py_None && !is_tensor(g))
-      raise(PyExc_TypeError, "function %s: expected Variable or None (got %s) at position %zd", name_of(n), Py_TYPE(g)->tp_name, i + 1);
+      raise(PyExc_TypeError, "function %s: expected Variable or None (got %s) at position %zd", name_of(n),
+            Py_TYPE(g)->tp_name, i + 1);
     results[edge++] = g == Py_None ? nullptr : Py_NewRef(g);
   }
 }
@@ -93,9 +95,7 @@ int traverse_function(Node* n, visitproc visit, void* arg) {
   return 0;
 }
 
-void destroy_function(Node* n) {
-  delete static_cast<FunctionNode*>(n)->fields;
-}
+void destroy_function(Node* n) { delete static_cast<FunctionNode*>(n)->fields; }
 
 const NodeKind function_kind = {backward_function, release_function, traverse_function, destroy_function, true};
 
@@ -109,7 +109,8 @@ void keep(Fields& f, Node* n) {
     Kept k;
     if (o != Py_None) {
       if (!is_tensor(o))
-        raise(PyExc_TypeError, "save_for_backward can only save variables, but argument %zd is of type %s", i, Py_TYPE(o)->tp_name);
+        raise(PyExc_TypeError, "save_for_backward can only save variables, but argument %zd is of type %s", i,
+              Py_TYPE(o)->tp_name);
       Tensor* t = as_tensor(o);
       k.version = t->storage->version;
       if (t->grad_fn == object(n)) {
@@ -145,7 +146,8 @@ Ref<> wrap_output(FunctionNode* n, PyObject* o, uint32_t index, PyObject* args, 
   if (dirty && is_input) {
     check_inplace(tensor(out));
     if (tensor(out)->base && (n->noutputs > 1 || PyTuple_GET_ITEM(args, 0) != o))
-      raise(PyExc_RuntimeError, "%s: a view that is marked dirty must be the first argument and the only output. clone() it before.",
+      raise(PyExc_RuntimeError,
+            "%s: a view that is marked dirty must be the first argument and the only output. clone() it before.",
             name_of(n));
     if (tensor(out)->base) {
       rebase_history(tensor(out), n);
@@ -219,7 +221,9 @@ PyObject* apply(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     for (Py_ssize_t i = 0; i < noutputs; ++i) {
       PyObject* o = PyTuple_GET_ITEM(output.get(), i);
       if (!is_tensor(o)) {
-        if (single) raise(PyExc_TypeError, "%s.forward: expected to return a Tensor (got %s)", reinterpret_cast<PyTypeObject*>(cls)->tp_name, Py_TYPE(o)->tp_name);
+        if (single)
+          raise(PyExc_TypeError, "%s.forward: expected to return a Tensor (got %s)",
+                reinterpret_cast<PyTypeObject*>(cls)->tp_name, Py_TYPE(o)->tp_name);
         continue;
       }
       Tensor* t = as_tensor(o);
@@ -237,10 +241,14 @@ PyObject* apply(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     auto results = Ref<>::check(PyTuple_New(noutputs));
     for (Py_ssize_t i = 0; i < noutputs; ++i) {
       PyObject* o = PyTuple_GET_ITEM(output.get(), i);
-      Ref<> wrapped = is_tensor(o) ? wrap_output(n, o, static_cast<uint32_t>(i), args.get(), recorded) : Ref<>::borrow(o);
+      Ref<> wrapped =
+          is_tensor(o) ? wrap_output(n, o, static_cast<uint32_t>(i), args.get(), recorded) : Ref<>::borrow(o);
       PyTuple_SET_ITEM(results.get(), i, wrapped.release());
     }
-    if (noutputs) n->version = is_tensor(PyTuple_GET_ITEM(results.get(), 0)) ? as_tensor(PyTuple_GET_ITEM(results.get(), 0))->storage->version : 0;
+    if (noutputs)
+      n->version = is_tensor(PyTuple_GET_ITEM(results.get(), 0))
+                       ? as_tensor(PyTuple_GET_ITEM(results.get(), 0))->storage->version
+                       : 0;
     if (recorded) keep(f, n);
     f.to_save = Ref<>();
     return single ? Py_NewRef(PyTuple_GET_ITEM(results.get(), 0)) : results.release();
@@ -251,7 +259,7 @@ PyObject* apply(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
 
 Fields& fields(PyObject* self) { return *reinterpret_cast<FunctionNode*>(self)->fields; }
 
-template <Ref<> Fields::*member>
+template <Ref<> Fields::* member>
 PyObject* remember(PyObject* self, PyObject* args) {
   Ref<> old = std::exchange(fields(self).*member, Ref<>::borrow(args));
   Py_RETURN_NONE;
@@ -274,7 +282,8 @@ PyObject* saved_tensors(PyObject* self, void*) {
       Kept& k = f.saved[i];
       Ref<> o = k.tensor ? k.tensor : Ref<>::borrow(Py_None);
       if (k.tensor) {
-        check_saved_version(tensor(k.tensor), k.version, k.output_nr >= 0 ? name_of(n) : nullptr, static_cast<uint32_t>(std::max(k.output_nr, 0)));
+        check_saved_version(tensor(k.tensor), k.version, k.output_nr >= 0 ? name_of(n) : nullptr,
+                            static_cast<uint32_t>(std::max(k.output_nr, 0)));
         if (k.output_nr >= 0) {
           o = Ref<>::check(api->detach(tensor(k.tensor)));
           set_history(tensor(o), n, static_cast<uint32_t>(k.output_nr));
@@ -292,34 +301,38 @@ PyObject* needs_input_grad(PyObject* self, void*) {
 }
 
 PyMethodDef function_methods[] = {
-    {"save_for_backward", remember<&Fields::to_save>, METH_VARARGS, "Keeps tensors for backward, where `saved_tensors` gives them back."},
-    {"mark_dirty", remember<&Fields::dirty>, METH_VARARGS, "Says which inputs forward wrote to; they must be among the outputs."},
-    {"mark_non_differentiable", remember<&Fields::non_differentiable>, METH_VARARGS, "Says which outputs carry no gradient."},
+    {"save_for_backward", remember<&Fields::to_save>, METH_VARARGS,
+     "Keeps tensors for backward, where `saved_tensors` gives them back."},
+    {"mark_dirty", remember<&Fields::dirty>, METH_VARARGS,
+     "Says which inputs forward wrote to; they must be among the outputs."},
+    {"mark_non_differentiable", remember<&Fields::non_differentiable>, METH_VARARGS,
+     "Says which outputs carry no gradient."},
     {"set_materialize_grads", set_materialize_grads, METH_O,
      "Whether backward gets zeros (True, the default) or None for outputs without a gradient."},
     {}};
-PyGetSetDef function_attributes[] = {
-    {"saved_tensors", saved_tensors, nullptr, "What save_for_backward kept.", nullptr},
-    {"needs_input_grad", needs_input_grad, nullptr, "For each argument of apply, whether its gradient is wanted.", nullptr},
+PyGetSetDef function_attributes[] = {{"saved_tensors", saved_tensors, nullptr, "What save_for_backward kept.", nullptr},
+                                     {"needs_input_grad", needs_input_grad, nullptr,
+                                      "For each argument of apply, whether its gradient is wanted.", nullptr},
+                                     {}};
+PyType_Slot function_slots[] = {
+    {Py_tp_methods, function_methods},
+    {Py_tp_getset, function_attributes},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_node)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse_node)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear_node)},
+    {Py_tp_doc, const_cast<char*>("The `ctx` of a Function: what forward leaves for backward.")},
     {}};
-PyType_Slot function_slots[] = {{Py_tp_methods, function_methods},
-                                {Py_tp_getset, function_attributes},
-                                {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_node)},
-                                {Py_tp_traverse, reinterpret_cast<void*>(traverse_node)},
-                                {Py_tp_clear, reinterpret_cast<void*>(clear_node)},
-                                {Py_tp_doc, const_cast<char*>("The `ctx` of a Function: what forward leaves for backward.")},
-                                {}};
-PyType_Spec function_spec = {"rushlight.autograd.function.FunctionCtx", sizeof(FunctionNode), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                             function_slots};
-PyMethodDef apply_def = {"apply_function", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply)), METH_FASTCALL,
-                         "apply_function(cls, *args): calls cls.forward and records cls.backward."};
+PyType_Spec function_spec = {
+    "rushlight.autograd.function.FunctionCtx", sizeof(FunctionNode), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, function_slots};
+PyMethodDef apply_def = {"apply_function", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply)),
+                         METH_FASTCALL, "apply_function(cls, *args): calls cls.forward and records cls.backward."};
 
 }  // namespace
 
 void init_function_type(PyObject* module) {
-  g_function_type =
-      reinterpret_cast<PyTypeObject*>(Ref<>::check(PyType_FromSpecWithBases(&function_spec, object(g_node_type))).release());
+  g_function_type = reinterpret_cast<PyTypeObject*>(
+      Ref<>::check(PyType_FromSpecWithBases(&function_spec, object(g_node_type))).release());
   check(PyModule_AddObjectRef(module, "FunctionCtx", object(g_function_type)));
   check(PyModule_AddObject(module, "apply_function", Ref<>::check(PyCFunction_New(&apply_def, nullptr)).release()));
 }

@@ -11,8 +11,7 @@ namespace {
 
 // One object may be entered again while it is active: each level keeps its two bits.
 struct Mode {
-  PyObject_HEAD
-  uint32_t set, clear;
+  PyObject_HEAD uint32_t set, clear;
   uint64_t saved_grad, saved_inference;
 };
 
@@ -128,11 +127,13 @@ void dealloc_mode(PyObject* self) {
 
 #define FASTCALL(f) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f))
 
-PyMethodDef mode_methods[] = {{"__enter__", mode_enter, METH_NOARGS, nullptr}, {"__exit__", FASTCALL(mode_exit), METH_FASTCALL, nullptr}, {}};
+PyMethodDef mode_methods[] = {
+    {"__enter__", mode_enter, METH_NOARGS, nullptr}, {"__exit__", FASTCALL(mode_exit), METH_FASTCALL, nullptr}, {}};
 PyMethodDef set_mode_methods[] = {
     {"__enter__", set_mode_enter, METH_NOARGS, nullptr}, {"__exit__", FASTCALL(mode_exit), METH_FASTCALL, nullptr}, {}};
 
-PyTypeObject* add_mode(PyObject* module, const char* name, const char* doc, PyMethodDef* methods, vectorcallfunc make_one) {
+PyTypeObject* add_mode(PyObject* module, const char* name, const char* doc, PyMethodDef* methods,
+                       vectorcallfunc make_one) {
   PyType_Slot slots[] = {{Py_tp_methods, methods},
                          {Py_tp_call, reinterpret_cast<void*>(mode_call)},
                          {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_mode)},
@@ -146,30 +147,37 @@ PyTypeObject* add_mode(PyObject* module, const char* name, const char* doc, PyMe
 }
 
 PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(grad_enabled()); }
-PyObject* is_inference_mode_enabled(PyObject*, PyObject*) { return PyBool_FromLong(*api->thread_word() & kInferenceMode); }
+PyObject* is_inference_mode_enabled(PyObject*, PyObject*) {
+  return PyBool_FromLong(*api->thread_word() & kInferenceMode);
+}
 
 PyMethodDef functions[] = {
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether operators are recorded for backward in this thread."},
-    {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS, "Whether inference mode is on in this thread."},
+    {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS,
+     "Whether inference mode is on in this thread."},
     {}};
 
 }  // namespace
 
 void init_modes(PyObject* module) {
-  g_no_grad = add_mode(module, "rushlight.no_grad",
-                       "Context manager and decorator: operators inside are not recorded, their results require no gradient.\n\n"
-                       "The mode belongs to the thread.\n\nExample:\n    >>> x = rushlight.ones(2, requires_grad=True)\n"
-                       "    >>> with rushlight.no_grad():\n    ...     (x * 2).requires_grad\n    False",
-                       mode_methods, plain_new<kNoGrad, 0>);
+  g_no_grad = add_mode(
+      module, "rushlight.no_grad",
+      "Context manager and decorator: operators inside are not recorded, their results require no gradient.\n\n"
+      "The mode belongs to the thread.\n\nExample:\n    >>> x = rushlight.ones(2, requires_grad=True)\n"
+      "    >>> with rushlight.no_grad():\n    ...     (x * 2).requires_grad\n    False",
+      mode_methods, plain_new<kNoGrad, 0>);
   g_enable_grad = add_mode(module, "rushlight.enable_grad",
-                           "Context manager and decorator: records operators again, inside no_grad.", mode_methods, plain_new<0, kNoGrad>);
-  g_set_grad_enabled = add_mode(module, "rushlight.set_grad_enabled",
-                                "Turns recording on or off at once; as a context manager, until its end.\n\nArgs:\n    mode: True records.",
-                                set_mode_methods, set_grad_enabled_new);
-  g_inference_mode = add_mode(module, "rushlight.inference_mode",
-                              "Context manager and decorator: like no_grad, and what is made inside can never be part of a graph.\n\n"
-                              "Args:\n    mode: False turns inference mode off inside.",
-                              mode_methods, inference_mode_new);
+                           "Context manager and decorator: records operators again, inside no_grad.", mode_methods,
+                           plain_new<0, kNoGrad>);
+  g_set_grad_enabled = add_mode(
+      module, "rushlight.set_grad_enabled",
+      "Turns recording on or off at once; as a context manager, until its end.\n\nArgs:\n    mode: True records.",
+      set_mode_methods, set_grad_enabled_new);
+  g_inference_mode =
+      add_mode(module, "rushlight.inference_mode",
+               "Context manager and decorator: like no_grad, and what is made inside can never be part of a graph.\n\n"
+               "Args:\n    mode: False turns inference mode off inside.",
+               mode_methods, inference_mode_new);
   check(PyModule_AddFunctions(module, functions));
 }
 

@@ -24,8 +24,8 @@ PyObject* install(PyObject*, PyObject*) {
   });
 }
 
-// The parameter names of an operator.
-PyObject* parameters(PyObject*, PyObject* op_name) {
+// The parameter names of an operator, and how many tensors it returns.
+PyObject* signature(PyObject*, PyObject* op_name) {
   return guard([&] {
     const char* name = PyUnicode_AsUTF8(op_name);
     const Op* op = name ? api->find_op(name) : nullptr;
@@ -33,14 +33,16 @@ PyObject* parameters(PyObject*, PyObject* op_name) {
     auto names = Ref<>::check(PyTuple_New(op->nparams));
     for (int i = 0; i < op->nparams; ++i)
       PyTuple_SET_ITEM(names.get(), i, Ref<>::check(PyUnicode_FromString(op->params[i].name)).release());
-    return names.release();
+    return Py_BuildValue("(Oi)", names.get(), op->noutputs);
   });
 }
 
-PyMethodDef functions[] = {{"install", install, METH_NOARGS, "Registers the dispatch layers and the attributes of Tensor."},
-                           {"parameters", parameters, METH_O, "The parameter names of an operator."},
-                           {}};
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "rushlight.autograd._C", "The engine.", -1, functions, nullptr, nullptr, nullptr, nullptr};
+PyMethodDef functions[] = {
+    {"install", install, METH_NOARGS, "Registers the dispatch layers and the attributes of Tensor."},
+    {"signature", signature, METH_O, "(parameter names, number of results) of an operator."},
+    {}};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "rushlight.autograd._C", "The engine.", -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 

@@ -15,7 +15,7 @@ PyTypeObject* g_node_type = nullptr;
 
 namespace {
 
-constexpr int kClasses = 12;      // free lists for nodes with up to 11 * 64 bytes behind the fixed part
+constexpr int kClasses = 12;  // free lists for nodes with up to 11 * 64 bytes behind the fixed part
 constexpr int kPerClass = 256;
 constexpr size_t kStep = 64;
 struct FreeList {
@@ -24,7 +24,7 @@ struct FreeList {
 } g_free[kClasses];
 
 uint64_t g_sequence = 0;
-Node* g_dead = nullptr;      // nodes whose count reached zero while another was being destroyed
+Node* g_dead = nullptr;  // nodes whose count reached zero while another was being destroyed
 bool g_destroying = false;
 
 size_t size_class(size_t extra) { return (extra + kStep - 1) / kStep; }
@@ -148,8 +148,7 @@ NodeHooks& hooks_of(Node* n) {
 namespace {
 
 struct Handle {
-  PyObject_HEAD
-  PyObject* hooks;
+  PyObject_HEAD PyObject* hooks;
   PyObject* id;
 };
 PyTypeObject* g_handle_type = nullptr;
@@ -186,7 +185,8 @@ int traverse_handle(PyObject* self, visitproc visit, void* arg) {
 
 PyObject* add_hook(PyObject** hooks, PyObject* callable) {
   static uint64_t next_id = 0;
-  if (!PyCallable_Check(callable)) raise(PyExc_TypeError, "register_hook: hook must be callable, got %R. Pass a function.", callable);
+  if (!PyCallable_Check(callable))
+    raise(PyExc_TypeError, "register_hook: hook must be callable, got %R. Pass a function.", callable);
   if (!*hooks && !(*hooks = PyDict_New())) throw PythonError();
   auto handle = Ref<Handle>::check(g_handle_type->tp_alloc(g_handle_type, 0));
   handle->hooks = Py_NewRef(*hooks);
@@ -212,8 +212,10 @@ PyObject* next_functions(PyObject* self, void*) {
   for (uint32_t i = 0; all && i < n->nedges; ++i) {
     PyObject* node = n->edges[i].node ? object(n->edges[i].node) : Py_None;
     PyObject* pair = Py_BuildValue("(OI)", node, n->edges[i].index);
-    if (!pair) Py_CLEAR(all);
-    else PyTuple_SET_ITEM(all, i, pair);
+    if (!pair)
+      Py_CLEAR(all);
+    else
+      PyTuple_SET_ITEM(all, i, pair);
   }
   return all;
 }
@@ -247,7 +249,8 @@ PyMethodDef node_methods[] = {
     {"_sequence_nr", sequence_nr, METH_NOARGS, "Position in the order in which nodes were made."},
     {}};
 PyGetSetDef node_attributes[] = {
-    {"next_functions", next_functions, nullptr, "((node or None, index of its input), ...), one for each input of the operator.", nullptr},
+    {"next_functions", next_functions, nullptr,
+     "((node or None, index of its input), ...), one for each input of the operator.", nullptr},
     {"metadata", metadata, nullptr, "A dict for the user's own notes.", nullptr},
     {}};
 PyType_Slot node_slots[] = {{Py_tp_methods, node_methods},
@@ -259,20 +262,22 @@ PyType_Slot node_slots[] = {{Py_tp_methods, node_methods},
                             {Py_tp_clear, reinterpret_cast<void*>(clear_node)},
                             {Py_tp_doc, const_cast<char*>("A step of backward: what a tensor's `grad_fn` is.")},
                             {}};
-PyType_Spec node_spec = {"rushlight.autograd.graph.Node", sizeof(Node), 0,
-                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
+PyType_Spec node_spec = {
+    "rushlight.autograd.graph.Node", sizeof(Node), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
 
 PyMethodDef handle_methods[] = {{"remove", remove_hook, METH_NOARGS, "Takes the hook off again; twice does no harm."},
                                 {"__enter__", enter_handle, METH_NOARGS, nullptr},
                                 {"__exit__", exit_handle, METH_VARARGS, nullptr},
                                 {}};
 PyMemberDef handle_members[] = {{"id", T_OBJECT, offsetof(Handle, id), READONLY, "Key of the hook."}, {}};
-PyType_Slot handle_slots[] = {{Py_tp_methods, handle_methods},
-                              {Py_tp_members, handle_members},
-                              {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_handle)},
-                              {Py_tp_traverse, reinterpret_cast<void*>(traverse_handle)},
-                              {Py_tp_doc, const_cast<char*>("What registering a hook returns: remove() takes it off again.")},
-                              {}};
+PyType_Slot handle_slots[] = {
+    {Py_tp_methods, handle_methods},
+    {Py_tp_members, handle_members},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_handle)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse_handle)},
+    {Py_tp_doc, const_cast<char*>("What registering a hook returns: remove() takes it off again.")},
+    {}};
 PyType_Spec handle_spec = {"rushlight.autograd.RemovableHandle", sizeof(Handle), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, handle_slots};
 
@@ -290,7 +295,8 @@ PyTypeObject* new_node_type(const char* name) {
                          {Py_tp_clear, reinterpret_cast<void*>(clear_node)},
                          {}};
   std::string full = std::string("rushlight.autograd.graph.") + name;
-  PyType_Spec spec = {full.c_str(), sizeof(Node), 1, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  PyType_Spec spec = {full.c_str(), sizeof(Node), 1,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   return reinterpret_cast<PyTypeObject*>(Ref<>::check(PyType_FromSpecWithBases(&spec, object(g_node_type))).release());
 }
 

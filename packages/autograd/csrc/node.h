@@ -22,9 +22,7 @@ struct Geometry {
   const int64_t* strides;
   int64_t offset;
 };
-inline Geometry geometry_of(const Tensor* t) {
-  return {t->dtype, t->device, t->ndim, t->sizes, t->strides, t->offset};
-}
+inline Geometry geometry_of(const Tensor* t) { return {t->dtype, t->device, t->ndim, t->sizes, t->strides, t->offset}; }
 
 // Which gradients a running backward pass wants from a node.
 struct Needs {
@@ -37,18 +35,18 @@ struct Needs {
 struct NodeKind {
   // grads: noutputs borrowed tensors or nulls; results: nedges new references or nulls. Throws.
   void (*backward)(Node*, PyObject** grads, PyObject** results, const Needs&);
-  void (*release)(Node*);                           // drops saved values before the node dies
-  int (*traverse)(Node*, visitproc, void* arg);     // saved values only
-  void (*destroy)(Node*);                           // everything of its own, saved values included
-  bool runs_without_grads;                          // also when every incoming gradient is undefined
+  void (*release)(Node*);                        // drops saved values before the node dies
+  int (*traverse)(Node*, visitproc, void* arg);  // saved values only
+  void (*destroy)(Node*);                        // everything of its own, saved values included
+  bool runs_without_grads;                       // also when every incoming gradient is undefined
 };
 
 // Hooks that users attached to a node or to the tensors that it made.
 struct NodeHooks {
   struct TensorHooks {
     uint32_t index;
-    PyObject* hooks;    // dict: id -> callable on the gradient, or null
-    PyObject* retain;   // weak reference to the tensor whose .grad is to be set, or null
+    PyObject* hooks;   // dict: id -> callable on the gradient, or null
+    PyObject* retain;  // weak reference to the tensor whose .grad is to be set, or null
   };
   TensorHooks* tensors = nullptr;
   uint32_t ntensors = 0;
@@ -61,25 +59,26 @@ struct NodeHooks {
 
 struct Node {
   PyObject_VAR_HEAD  // ob_size: bytes behind the fixed part
-  const NodeKind* kind;
-  uint64_t sequence;   // greater than that of every node its edges lead to
+      const NodeKind* kind;
+  uint64_t sequence;  // greater than that of every node its edges lead to
   union {
-    Task* task;        // the backward pass that has a state for this node
-    Node* next_dead;   // while it waits to be destroyed
+    Task* task;       // the backward pass that has a state for this node
+    Node* next_dead;  // while it waits to be destroyed
   };
-  uint32_t slot;       // of that state
-  uint32_t version;    // of the storage of its first output, when it was made
+  uint32_t slot;     // of that state
+  uint32_t version;  // of the storage of its first output, when it was made
   uint32_t nedges, noutputs;
-  Edge* edges;         // owned
-  Geometry* outputs;   // of the tensors that it made
+  Edge* edges;        // owned
+  Geometry* outputs;  // of the tensors that it made
   NodeHooks* hooks;
   PyObject* metadata;
-  PyObject* trace;     // where the forward operator was called (anomaly mode)
+  PyObject* trace;  // where the forward operator was called (anomaly mode)
 };
 
 extern PyTypeObject* g_node_type;
 
-// A node of `type` with `extra` bytes behind its fixed part; fields below kind are zero. Not yet tracked by the collector.
+// A node of `type` with `extra` bytes behind its fixed part; fields below kind are zero. Not yet tracked by the
+// collector.
 Node* new_node(PyTypeObject* type, const NodeKind* kind, size_t extra);
 // Gives the sequence number: call when the edges are there.
 void finish_node(Node*);

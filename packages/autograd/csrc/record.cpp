@@ -84,7 +84,8 @@ std::string base_name(const Op* op) {
 
 [[noreturn]] void refuse_out(const Op* op) {
   raise(PyExc_RuntimeError,
-        "%s(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.",
+        "%s(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+        "requires grad.",
         base_name(op).c_str());
 }
 
@@ -129,7 +130,8 @@ PyObject* record_inplace_composite(Call& c) {
   c.inplace = true;
   Tensor* t = is_tensor(result.get()) ? tensor(result) : nullptr;
   if (!t || t->ndim != self->ndim || !std::equal(t->sizes, t->sizes + t->ndim, self->sizes))
-    raise(PyExc_RuntimeError, "%s_: the result has another shape than the tensor it is to be written to.", base_name(c.op).c_str());
+    raise(PyExc_RuntimeError, "%s_: the result has another shape than the tensor it is to be written to.",
+          base_name(c.op).c_str());
   return call(ops::copy_, {arg(self), arg(t)}).release();
 }
 
@@ -173,7 +175,8 @@ PyObject* record(Call& c, void*) {
     edges.n = 0;
     attach_trace(node.get());
     for (Py_ssize_t i = 0; i < noutputs; ++i)
-      if (is_inexact(as_tensor(outputs[i])->dtype)) set_history(as_tensor(outputs[i]), node.get(), static_cast<uint32_t>(i));
+      if (is_inexact(as_tensor(outputs[i])->dtype))
+        set_history(as_tensor(outputs[i]), node.get(), static_cast<uint32_t>(i));
     return result.release();
   });
 }
@@ -182,9 +185,10 @@ PyObject* record(Call& c, void*) {
 PyObject* guard_inference(Call& c, void*) {
   bool writes = c.inplace || c.op->inplace_only;
   if (writes && c.args[0].is_tensor() && (c.args[0].tensor->flags & kInference)) {
-    PyErr_SetString(PyExc_RuntimeError,
-                    "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
-                    "tensor before doing inplace update. See https://github.com/pytorch/rfcs/pull/17 for more details.");
+    PyErr_SetString(
+        PyExc_RuntimeError,
+        "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+        "tensor before doing inplace update. See https://github.com/pytorch/rfcs/pull/17 for more details.");
     return nullptr;
   }
   return api->redispatch(c);

@@ -53,21 +53,34 @@ Arg constant_from(Rule* rule, PyObject* o) {
 Operand operand_from(PyObject* pair) {
   int source, index;
   if (!PyArg_ParseTuple(pair, "ii", &source, &index)) throw PythonError();
-  if (index > 255) raise(PyExc_ValueError, "gradient rule: too long, it has more than 256 values. Write it as a Python function.");
+  if (index > 255)
+    raise(PyExc_ValueError, "gradient rule: too long, it has more than 256 values. Write it as a Python function.");
   return {static_cast<Operand::Source>(source), static_cast<uint8_t>(index)};
 }
 
 uint64_t bit_if_saved(Operand o) { return o.source == Operand::Saved ? uint64_t{1} << o.index : 0; }
 
-const std::map<std::string, Instruction::Code> kCodes = {
-    {"call", Instruction::Call}, {"builtin", Instruction::Builtin}, {"add", Instruction::Add}, {"sub", Instruction::Sub},
-    {"mul", Instruction::Mul},   {"div", Instruction::Div},         {"pow", Instruction::Pow}, {"neg", Instruction::Neg},
-    {"eq", Instruction::Eq},     {"ne", Instruction::Ne},           {"lt", Instruction::Lt},   {"le", Instruction::Le},
-    {"gt", Instruction::Gt},     {"ge", Instruction::Ge},           {"move", Instruction::Move}, {"jump", Instruction::Jump},
-    {"unless", Instruction::JumpUnless}};
+const std::map<std::string, Instruction::Code> kCodes = {{"call", Instruction::Call},
+                                                         {"builtin", Instruction::Builtin},
+                                                         {"add", Instruction::Add},
+                                                         {"sub", Instruction::Sub},
+                                                         {"mul", Instruction::Mul},
+                                                         {"div", Instruction::Div},
+                                                         {"pow", Instruction::Pow},
+                                                         {"neg", Instruction::Neg},
+                                                         {"eq", Instruction::Eq},
+                                                         {"ne", Instruction::Ne},
+                                                         {"lt", Instruction::Lt},
+                                                         {"le", Instruction::Le},
+                                                         {"gt", Instruction::Gt},
+                                                         {"ge", Instruction::Ge},
+                                                         {"move", Instruction::Move},
+                                                         {"jump", Instruction::Jump},
+                                                         {"unless", Instruction::JumpUnless}};
 
 // Adds the overload `op` of a call; keyword arguments go to their places, what lies between takes its default.
-void add_overload(Rule* rule, Program& p, Instruction& in, const Op* op, const std::vector<Operand>& args, PyObject* keywords) {
+void add_overload(Rule* rule, Program& p, Instruction& in, const Op* op, const std::vector<Operand>& args,
+                  PyObject* keywords) {
   Py_ssize_t nkw = PyTuple_GET_SIZE(keywords);
   size_t npositional = args.size() - static_cast<size_t>(nkw);
   std::vector<Operand> placed(args.begin(), args.begin() + static_cast<Py_ssize_t>(npositional));
@@ -78,7 +91,8 @@ void add_overload(Rule* rule, Program& p, Instruction& in, const Op* op, const s
     if (at == op->nparams || static_cast<size_t>(at) < npositional) return;
     while (placed.size() <= static_cast<size_t>(at)) {
       rule->constants->push_back(op->params[placed.size()].default_value);
-      if (rule->constants->size() > 256) raise(PyExc_ValueError, "gradient rule of %s: too many constants.", rule->op->name);
+      if (rule->constants->size() > 256)
+        raise(PyExc_ValueError, "gradient rule of %s: too many constants.", rule->op->name);
       placed.push_back({Operand::Constant, static_cast<uint8_t>(rule->constants->size() - 1)});
     }
     placed[static_cast<size_t>(at)] = args[npositional + static_cast<size_t>(k)];
@@ -93,7 +107,8 @@ void add_instruction(Rule* rule, Program& p, PyObject* tuple) {
   const char* code;
   int target, destination;
   PyObject *name, *operands, *keywords;
-  if (!PyArg_ParseTuple(tuple, "siOO!O!i", &code, &target, &name, &PyTuple_Type, &operands, &PyTuple_Type, &keywords, &destination))
+  if (!PyArg_ParseTuple(tuple, "siOO!O!i", &code, &target, &name, &PyTuple_Type, &operands, &PyTuple_Type, &keywords,
+                        &destination))
     throw PythonError();
   Instruction in{kCodes.at(code), static_cast<uint8_t>(target), static_cast<uint16_t>(PyTuple_GET_SIZE(operands)),
                  static_cast<uint32_t>(p.operands.size())};
@@ -106,10 +121,11 @@ void add_instruction(Rule* rule, Program& p, PyObject* tuple) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(name); ++i)
       add_overload(rule, p, in, find_op(PyUnicode_AsUTF8(PyTuple_GET_ITEM(name, i))), args, keywords);
     if (in.overloads.empty())
-      raise(PyExc_TypeError, "gradient rule of %s: no overload of %R takes %zu arguments with the keywords %R.", rule->op->name, name,
-            args.size(), keywords);
+      raise(PyExc_TypeError, "gradient rule of %s: no overload of %R takes %zu arguments with the keywords %R.",
+            rule->op->name, name, args.size(), keywords);
   } else {
-    if (in.code == Instruction::Jump || in.code == Instruction::JumpUnless) in.nargs = static_cast<uint16_t>(destination);
+    if (in.code == Instruction::Jump || in.code == Instruction::JumpUnless)
+      in.nargs = static_cast<uint16_t>(destination);
     if (in.code == Instruction::Builtin) in.builtin = find_builtin(PyUnicode_AsUTF8(name))->run;
     p.operands.insert(p.operands.end(), args.begin(), args.end());
   }
@@ -121,8 +137,8 @@ Program program_from(Rule* rule, PyObject* tuple) {
   Program p;
   PyObject *params, *code, *result, *callable, *names;
   int wants_needs;
-  if (!PyArg_ParseTuple(tuple, "O!O!OOO!p", &PyTuple_Type, &params, &PyTuple_Type, &code, &result, &callable, &PyTuple_Type, &names,
-                        &wants_needs))
+  if (!PyArg_ParseTuple(tuple, "O!O!OOO!p", &PyTuple_Type, &params, &PyTuple_Type, &code, &result, &callable,
+                        &PyTuple_Type, &names, &wants_needs))
     throw PythonError();
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(params); ++i)
     p.params.push_back(static_cast<int>(PyLong_AsLong(PyTuple_GET_ITEM(params, i))));
@@ -148,8 +164,8 @@ PyObject* new_rule(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guard([&]() -> PyObject* {
     const char *op_name, *node_name;
     PyObject *saves, *constants, *programs, *none;
-    if (!PyArg_ParseTuple(args, "ssO!O!O!O!", &op_name, &node_name, &PyTuple_Type, &saves, &PyTuple_Type, &constants, &PyTuple_Type,
-                          &programs, &PyTuple_Type, &none))
+    if (!PyArg_ParseTuple(args, "ssO!O!O!O!", &op_name, &node_name, &PyTuple_Type, &saves, &PyTuple_Type, &constants,
+                          &PyTuple_Type, &programs, &PyTuple_Type, &none))
       return nullptr;
     auto rule = Ref<Rule>::check(type->tp_alloc(type, 0));
     rule->saves = new std::vector<Save>();
@@ -184,7 +200,8 @@ PyObject* new_rule(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
         for (int param : (*rule->programs)[p].params)
           if (param == i) program = static_cast<int>(p);
       bool list = t == ParamType::Tensors;
-      if (list && rule->list_input >= 0) raise(PyExc_ValueError, "gradient rule of %s: more than one list of tensors.", op_name);
+      if (list && rule->list_input >= 0)
+        raise(PyExc_ValueError, "gradient rule of %s: more than one list of tensors.", op_name);
       if (list) rule->list_input = static_cast<int>(rule->inputs->size());
       rule->inputs->push_back({static_cast<uint8_t>(i), list, static_cast<int16_t>(program)});
     }
@@ -216,7 +233,8 @@ PyObject* is_builtin(PyObject*, PyObject* name) {
   if (!b) Py_RETURN_NONE;
   return Py_BuildValue("(ii)", b->nargs, b->geometry);
 }
-PyMethodDef is_builtin_def = {"builtin", is_builtin, METH_O, "(number of arguments, the one that is asked for its shape only or -1), or None."};
+PyMethodDef is_builtin_def = {"builtin", is_builtin, METH_O,
+                              "(number of arguments, the one that is asked for its shape only or -1), or None."};
 
 }  // namespace
 
@@ -228,7 +246,8 @@ Rule* rule_of(const Op* op) {
       compile = Ref<>::check(PyObject_GetAttrString(module.get(), "compile_rule")).release();
     }
     auto rule = Ref<>::check(PyObject_CallOneArg(compile, op->record));
-    if (!PyObject_TypeCheck(rule.get(), g_rule_type)) raise(PyExc_TypeError, "compile_rule: returned no Rule for %s", op->name);
+    if (!PyObject_TypeCheck(rule.get(), g_rule_type))
+      raise(PyExc_TypeError, "compile_rule: returned no Rule for %s", op->name);
     if (!op->grad) const_cast<Op*>(op)->grad = rule.release();
   }
   return reinterpret_cast<Rule*>(op->grad);
@@ -283,16 +302,17 @@ void destroy_rule_node(Node* node) {
 }
 
 [[noreturn]] void no_rule(const Rule* rule, int param) {
-  raise(PyExc_NotImplementedError, "%s: the gradient with respect to '%s' is not implemented. Give a rule with op.grad(%s=...).",
-        rule->op->name, rule->op->params[param].name, rule->op->params[param].name);
+  raise(PyExc_NotImplementedError,
+        "%s: the gradient with respect to '%s' is not implemented. Give a rule with op.grad(%s=...).", rule->op->name,
+        rule->op->params[param].name, rule->op->params[param].name);
 }
 
 // Hands what a program computed for a list of tensors to the edges of the list.
 void distribute(const Rule* rule, Ref<> list, PyObject** results, uint32_t n) {
   if (list.get() == Py_None) return;
   if (!PyTuple_Check(list.get()) && !PyList_Check(list.get()))
-    raise(PyExc_RuntimeError, "gradient rule of %s: must give one gradient for each tensor of the list, got %s.", rule->op->name,
-          Py_TYPE(list.get())->tp_name);
+    raise(PyExc_RuntimeError, "gradient rule of %s: must give one gradient for each tensor of the list, got %s.",
+          rule->op->name, Py_TYPE(list.get())->tp_name);
   auto all = Ref<>::check(PySequence_Tuple(list.get()));
   if (PyTuple_GET_SIZE(all.get()) != static_cast<Py_ssize_t>(n))
     raise(PyExc_RuntimeError, "gradient rule of %s: gave %zd gradients for a list of %u tensors.", rule->op->name,
@@ -317,16 +337,25 @@ void store(const Rule* rule, const Rule::Input& in, Ref<> value, PyObject** resu
 Ref<> call_python(Machine& m, const Program& p, const std::vector<bool>& needs) {
   auto args = Ref<>::check(PyTuple_New(0));
   auto kwargs = Ref<>::check(PyDict_New());
+  auto results = Ref<>::check(PyList_New(0));
   for (size_t i = 0; i < p.call_args.size(); ++i) {
     Operand o = p.call_args[i];
+    const std::string& name = p.call_names[i];
     Ref<> value;
-    if (o.source == Operand::Saved && (*m.node->rule->saves)[o.index].geometry_only) {
+    if (o.source == Operand::Grad && o.index == Operand::kAll) {
+      value = tuple_or_none(m.grads, m.node->noutputs);
+    } else if (o.source == Operand::Saved && (*m.node->rule->saves)[o.index].geometry_only) {
       Geometry g = m.geometry(o);
-      value = Ref<>::check(api->arg_to_object(p.call_names[i].find("_dtype") == std::string::npos ? arg(g.sizes, g.ndim) : arg(g.dtype)));
+      value = Ref<>::check(
+          api->arg_to_object(name.find("_dtype") == std::string::npos ? arg(g.sizes, g.ndim) : arg(g.dtype)));
     } else {
       value = Ref<>::check(api->arg_to_object(m.get(o)));
     }
-    check(PyDict_SetItemString(kwargs.get(), p.call_names[i].c_str(), value.get()));
+    if (name == "results") {
+      check(PyList_Append(results.get(), value.get()));
+      value = Ref<>::check(PyList_AsTuple(results.get()));
+    }
+    check(PyDict_SetItemString(kwargs.get(), name.c_str(), value.get()));
   }
   if (p.wants_needs) {
     auto mask = Ref<>::check(PyTuple_New(static_cast<Py_ssize_t>(needs.size())));
@@ -383,8 +412,8 @@ void run_rule(Node* node, PyObject** grads, PyObject** results, const Needs& nee
     for (size_t k = 0; k < program.params.size(); ++k)
       for (size_t i = 0; i < inputs.size(); ++i)
         if (inputs[i].param == program.params[k] && wanted[i].any)
-          store(rule, inputs[i], Ref<>::borrow(PyTuple_GET_ITEM(value.get(), static_cast<Py_ssize_t>(k))), results + wanted[i].first,
-                wanted[i].count);
+          store(rule, inputs[i], Ref<>::borrow(PyTuple_GET_ITEM(value.get(), static_cast<Py_ssize_t>(k))),
+                results + wanted[i].first, wanted[i].count);
   }
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].program == Rule::Input::kMissing && wanted[i].any) no_rule(rule, inputs[i].param);
@@ -415,7 +444,8 @@ size_t bytes_to_save(const Save& save, const Arg& a) {
     case Kind::Tensors: {
       size_t bytes = 0;
       for (int i = 0; i < a.count; ++i)
-        bytes += save.geometry_only ? sizeof(Geometry*) + geometry_bytes(a.tensors[i]->ndim) : sizeof(Tensor*) + sizeof(int64_t);
+        bytes += save.geometry_only ? sizeof(Geometry*) + geometry_bytes(a.tensors[i]->ndim)
+                                    : sizeof(Tensor*) + sizeof(int64_t);
       return bytes;
     }
     case Kind::Ints:
@@ -432,10 +462,12 @@ uint32_t version_of(const Tensor* t, const Recorded& r) {
 
 void check_can_be_saved(const Tensor* t) {
   if (t->flags & kInference)
-    raise(PyExc_RuntimeError,
-          "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked "
-          "by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
-          "`torch.no_grad()` instead of `torch.inference_mode()`.");
+    raise(
+        PyExc_RuntimeError,
+        "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+        "computation tracked "
+        "by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+        "`torch.no_grad()` instead of `torch.inference_mode()`.");
 }
 
 void save_argument(Saved& s, const Save& save, const Arg& a, char*& at, const Recorded& r) {
@@ -600,7 +632,6 @@ int64_t* Machine::ints(size_t n) {
   return ints_.back().get();
 }
 
-
 Arg Machine::unpack(uint8_t index) {
   Saved& s = node->saved[index];
   switch (s.state) {
@@ -677,42 +708,69 @@ Value Machine::arithmetic(Instruction::Code code, const Arg& a, const Arg& b) {
   using C = Instruction::Code;
   if (a.is_tensor() || b.is_tensor()) {
     switch (code) {
-      case C::Add: return value_of(call(ops::add, {a, b}));
-      case C::Sub: return value_of(call(ops::sub, {a, b}));
-      case C::Mul: return value_of(call(ops::mul, {a, b}));
-      case C::Div: return value_of(call(ops::div, {a, b}));
+      case C::Add:
+        return value_of(call(ops::add, {a, b}));
+      case C::Sub:
+        return value_of(call(ops::sub, {a, b}));
+      case C::Mul:
+        return value_of(call(ops::mul, {a, b}));
+      case C::Div:
+        return value_of(call(ops::div, {a, b}));
       case C::Pow:
         return value_of(call(!b.is_tensor() ? ops::pow_scalar : a.is_tensor() ? ops::pow : ops::pow_of_scalar, {a, b}));
-      case C::Neg: return value_of(call(ops::neg, {a}));
-      case C::Eq: return value_of(call(ops::eq, {a, b}));
-      case C::Ne: return value_of(call(ops::ne, {a, b}));
-      case C::Lt: return value_of(call(ops::lt, {a, b}));
-      case C::Le: return value_of(call(ops::le, {a, b}));
-      case C::Gt: return value_of(call(ops::gt, {a, b}));
-      default: return value_of(call(ops::ge, {a, b}));
+      case C::Neg:
+        return value_of(call(ops::neg, {a}));
+      case C::Eq:
+        return value_of(call(ops::eq, {a, b}));
+      case C::Ne:
+        return value_of(call(ops::ne, {a, b}));
+      case C::Lt:
+        return value_of(call(ops::lt, {a, b}));
+      case C::Le:
+        return value_of(call(ops::le, {a, b}));
+      case C::Gt:
+        return value_of(call(ops::gt, {a, b}));
+      default:
+        return value_of(call(ops::ge, {a, b}));
     }
   }
   if (!a.is_number() || (code != C::Neg && !b.is_number())) {
-    bool equal = a.kind == b.kind && (a.none() || (a.kind == Kind::DType && a.dtype == b.dtype) ||
-                                      (a.kind == Kind::Object && PyObject_RichCompareBool(a.object, b.object, Py_EQ) == 1) ||
-                                      (a.kind == Kind::Ints && a.count == b.count && std::equal(a.ints, a.ints + a.count, b.ints)));
+    bool equal = a.kind == b.kind &&
+                 (a.none() || (a.kind == Kind::DType && a.dtype == b.dtype) ||
+                  (a.kind == Kind::Object && PyObject_RichCompareBool(a.object, b.object, Py_EQ) == 1) ||
+                  (a.kind == Kind::Ints && a.count == b.count && std::equal(a.ints, a.ints + a.count, b.ints)));
     if (code == C::Eq) return value_of(arg(equal));
     if (code == C::Ne) return value_of(arg(!equal));
-    raise(PyExc_TypeError, "gradient rule of %s: arithmetic on something that is neither a tensor nor a number.", node->rule->op->name);
+    raise(PyExc_TypeError, "gradient rule of %s: arithmetic on something that is neither a tensor nor a number.",
+          node->rule->op->name);
   }
   if (code == C::Neg) return arithmetic(C::Mul, arg(int64_t{-1}), a);
   if (a.kind == Kind::Complex || b.kind == Kind::Complex) {
-    std::complex<double> x(a.to_double(), a.kind == Kind::Complex ? a.imag : 0), y(b.to_double(), b.kind == Kind::Complex ? b.imag : 0);
+    std::complex<double> x(a.to_double(), a.kind == Kind::Complex ? a.imag : 0),
+        y(b.to_double(), b.kind == Kind::Complex ? b.imag : 0);
     std::complex<double> z;
     switch (code) {
-      case C::Add: z = x + y; break;
-      case C::Sub: z = x - y; break;
-      case C::Mul: z = x * y; break;
-      case C::Div: z = x / y; break;
-      case C::Pow: z = std::pow(x, y); break;
-      case C::Eq: return value_of(arg(x == y));
-      case C::Ne: return value_of(arg(x != y));
-      default: raise(PyExc_TypeError, "gradient rule of %s: complex numbers have no order.", node->rule->op->name);
+      case C::Add:
+        z = x + y;
+        break;
+      case C::Sub:
+        z = x - y;
+        break;
+      case C::Mul:
+        z = x * y;
+        break;
+      case C::Div:
+        z = x / y;
+        break;
+      case C::Pow:
+        z = std::pow(x, y);
+        break;
+      case C::Eq:
+        return value_of(arg(x == y));
+      case C::Ne:
+        return value_of(arg(x != y));
+      default:
+        raise(PyExc_TypeError, "gradient rule of %s: complex numbers have no order.", node->rule->op->name);
     }
     Arg r;
     r.kind = Kind::Complex;
@@ -723,17 +781,28 @@ Value Machine::arithmetic(Instruction::Code code, const Arg& a, const Arg& b) {
   bool integers = a.kind != Kind::Float && b.kind != Kind::Float;
   double x = a.to_double(), y = b.to_double();
   switch (code) {
-    case C::Add: return value_of(integers ? arg(a.to_int() + b.to_int()) : arg(x + y));
-    case C::Sub: return value_of(integers ? arg(a.to_int() - b.to_int()) : arg(x - y));
-    case C::Mul: return value_of(integers ? arg(a.to_int() * b.to_int()) : arg(x * y));
-    case C::Div: return value_of(arg(x / y));
-    case C::Pow: return value_of(arg(std::pow(x, y)));
-    case C::Eq: return value_of(arg(x == y));
-    case C::Ne: return value_of(arg(x != y));
-    case C::Lt: return value_of(arg(x < y));
-    case C::Le: return value_of(arg(x <= y));
-    case C::Gt: return value_of(arg(x > y));
-    default: return value_of(arg(x >= y));
+    case C::Add:
+      return value_of(integers ? arg(a.to_int() + b.to_int()) : arg(x + y));
+    case C::Sub:
+      return value_of(integers ? arg(a.to_int() - b.to_int()) : arg(x - y));
+    case C::Mul:
+      return value_of(integers ? arg(a.to_int() * b.to_int()) : arg(x * y));
+    case C::Div:
+      return value_of(arg(x / y));
+    case C::Pow:
+      return value_of(arg(std::pow(x, y)));
+    case C::Eq:
+      return value_of(arg(x == y));
+    case C::Ne:
+      return value_of(arg(x != y));
+    case C::Lt:
+      return value_of(arg(x < y));
+    case C::Le:
+      return value_of(arg(x <= y));
+    case C::Gt:
+      return value_of(arg(x > y));
+    default:
+      return value_of(arg(x >= y));
   }
 }
 
@@ -742,23 +811,35 @@ namespace {
 bool fits(const Param& p, const Arg& a, bool numbers) {
   if (a.none()) return p.optional || p.type == ParamType::Any || (p.has_default && p.default_value.none());
   switch (p.type) {
-    case ParamType::Tensor: return a.is_tensor() || (numbers && a.is_number());
-    case ParamType::Tensors: return a.kind == Kind::Tensors;
-    case ParamType::Int: return a.kind == Kind::Int || a.kind == Kind::Bool;
-    case ParamType::Float: return a.kind == Kind::Float || a.kind == Kind::Int;
-    case ParamType::Bool: return a.kind == Kind::Bool;
-    case ParamType::Scalar: return a.is_number();
-    case ParamType::Ints: return a.kind == Kind::Ints || a.kind == Kind::Int;
-    case ParamType::DType: return a.kind == Kind::DType;
-    case ParamType::Device: return a.kind == Kind::Device;
-    default: return true;
+    case ParamType::Tensor:
+      return a.is_tensor() || (numbers && a.is_number());
+    case ParamType::Tensors:
+      return a.kind == Kind::Tensors;
+    case ParamType::Int:
+      return a.kind == Kind::Int || a.kind == Kind::Bool;
+    case ParamType::Float:
+      return a.kind == Kind::Float || a.kind == Kind::Int;
+    case ParamType::Bool:
+      return a.kind == Kind::Bool;
+    case ParamType::Scalar:
+      return a.is_number();
+    case ParamType::Ints:
+      return a.kind == Kind::Ints || a.kind == Kind::Int;
+    case ParamType::DType:
+      return a.kind == Kind::DType;
+    case ParamType::Device:
+      return a.kind == Kind::Device;
+    default:
+      return true;
   }
 }
 
 // Whether an overload takes the arguments, and nothing is missing.
 bool takes(const Op* op, const Arg* args, int nargs) {
   for (int i = 0; i < op->nparams; ++i)
-    if (i < nargs ? !fits(op->params[i], args[i], op->accepts_numbers) : !op->params[i].has_default && !op->params[i].optional) return false;
+    if (i < nargs ? !fits(op->params[i], args[i], op->accepts_numbers)
+                  : !op->params[i].has_default && !op->params[i].optional)
+      return false;
   return true;
 }
 
@@ -778,7 +859,8 @@ Value Machine::run(const Program& p) {
         const auto* overload = in.overloads.data();
         const auto* last = overload + in.overloads.size() - 1;
         for (;; ++overload) {
-          for (int i = 0; i < overload->nargs; ++i) args[i] = get(p.operands[overload->first + static_cast<uint32_t>(i)]);
+          for (int i = 0; i < overload->nargs; ++i)
+            args[i] = get(p.operands[overload->first + static_cast<uint32_t>(i)]);
           if (overload == last || takes(overload->op, args, overload->nargs)) break;
         }
         temporaries_[in.target] = value_of(Ref<>::check(api->call(overload->op, args, overload->nargs)));

@@ -12,6 +12,7 @@ namespace rl {
 struct Operand {
   enum Source : uint8_t { Constant, Saved, Grad, Temporary } source;
   uint8_t index;
+  static constexpr uint8_t kAll = 255;  // of Grad: all of them, as a tuple
 };
 
 class Machine;
@@ -29,10 +30,28 @@ struct BuiltinEntry {
 const BuiltinEntry* find_builtin(const char* name);
 
 struct Instruction {
-  enum Code : uint8_t { Call, Builtin, Add, Sub, Mul, Div, Pow, Neg, Eq, Ne, Lt, Le, Gt, Ge, Move, Jump, JumpUnless } code;
-  uint8_t target;      // temporary that takes the result
+  enum Code : uint8_t {
+    Call,
+    Builtin,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Pow,
+    Neg,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Move,
+    Jump,
+    JumpUnless
+  } code;
+  uint8_t target;  // temporary that takes the result
   uint16_t nargs;
-  uint32_t first;      // of Program::operands; for jumps the destination
+  uint32_t first;  // of Program::operands; for jumps the destination
   rl::Builtin builtin = nullptr;
   // Of a call: the overloads of the name, with their arguments in place. The first that takes them is called.
   struct Overload {
@@ -44,38 +63,37 @@ struct Instruction {
 };
 
 struct Program {
-  std::vector<int> params;   // the parameters whose gradient it computes
-  uint64_t saves = 0;        // bits: what it reads of Rule::saves
+  std::vector<int> params;  // the parameters whose gradient it computes
+  uint64_t saves = 0;       // bits: what it reads of Rule::saves
   std::vector<Instruction> code;
   std::vector<Operand> operands;
   Operand result{};
   int ntemporaries = 0;
-  Ref<> callable;                   // a rule that is a Python function
-  std::vector<Operand> call_args;   // its arguments, parallel to call_names
+  Ref<> callable;                  // a rule that is a Python function
+  std::vector<Operand> call_args;  // its arguments, parallel to call_names
   std::vector<std::string> call_names;
-  bool wants_needs = false;         // the function takes `needs`
+  bool wants_needs = false;  // the function takes `needs`
 };
 
 // What a node keeps of a call.
 struct Save {
-  bool result;         // of the results, otherwise of the arguments
+  bool result;  // of the results, otherwise of the arguments
   bool geometry_only;
   uint8_t index;
 };
 
 struct Rule {
-  PyObject_HEAD
-  const Op* op;
+  PyObject_HEAD const Op* op;
   PyTypeObject* node_type;
   std::vector<Save>* saves;
   std::vector<Program>* programs;
   std::vector<Arg>* constants;
-  std::vector<Ref<>>* owned;          // what constants point to
+  std::vector<Ref<>>* owned;  // what constants point to
   std::vector<int64_t>* constant_ints;
   struct Input {
     uint8_t param;
     bool list;
-    int16_t program;  // or one of
+    int16_t program;                             // or one of
     static constexpr int16_t kMissing = -1;      // there is no rule
     static constexpr int16_t kOverwritten = -2;  // the operator writes it without reading it
   };
@@ -104,8 +122,8 @@ struct Recorded {
   uint32_t noutputs;
   Edge* edges;
   uint32_t nedges;
-  Tensor* written = nullptr;      // the tensor that the call wrote to
-  uint32_t version_before = 0;    // of its storage
+  Tensor* written = nullptr;        // the tensor that the call wrote to
+  uint32_t version_before = 0;      // of its storage
   PyObject* self_before = nullptr;  // a copy of it from before, where the rule reads it
 };
 RuleNode* new_rule_node(const Recorded&);
@@ -117,9 +135,9 @@ class Machine {
   Machine(RuleNode* node, PyObject** grads) : node(node), grads(grads) {}
   Value run(const Program&);
   Arg get(Operand);
-  Geometry geometry(Operand);           // of a tensor or of what was kept of it; numbers count as 0-d
+  Geometry geometry(Operand);  // of a tensor or of what was kept of it; numbers count as 0-d
   std::vector<Geometry> geometries(Operand);
-  int64_t* ints(size_t n);              // lives as long as the machine
+  int64_t* ints(size_t n);  // lives as long as the machine
   RuleNode* node;
   PyObject** grads;
 
@@ -134,7 +152,7 @@ class Machine {
   std::vector<Ref<>> keep_;  // tensors made for saved results and absent gradients
 };
 
-Value value_of(Ref<> object);      // a tensor, tuple of tensors, number or None
+Value value_of(Ref<> object);  // a tensor, tuple of tensors, number or None
 Value value_of(const Arg& arg);
 int64_t number_of_elements(const Geometry&);
 

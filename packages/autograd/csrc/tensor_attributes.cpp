@@ -11,14 +11,16 @@ namespace rl {
 namespace {
 
 const char* dtype_name(DType t) {
-  static const char* const names[kNumDTypes] = {"unsigned char", "char",  "short",  "int",           "long int",       "Half",
-                                                "BFloat16",      "float", "double", "complex float", "complex double", "bool"};
+  static const char* const names[kNumDTypes] = {"unsigned char", "char",          "short",          "int",
+                                                "long int",      "Half",          "BFloat16",       "float",
+                                                "double",        "complex float", "complex double", "bool"};
   return names[static_cast<int>(t)];
 }
 
 Ref<> size_list(const Tensor* t) {
   auto list = Ref<>::check(PyList_New(t->ndim));
-  for (int d = 0; d < t->ndim; ++d) PyList_SET_ITEM(list.get(), d, Ref<>::check(PyLong_FromLongLong(t->sizes[d])).release());
+  for (int d = 0; d < t->ndim; ++d)
+    PyList_SET_ITEM(list.get(), d, Ref<>::check(PyLong_FromLongLong(t->sizes[d])).release());
   return list;
 }
 
@@ -37,18 +39,23 @@ Ref<> implicit_gradient(const Tensor* t) {
 
 Ref<> explicit_gradient(PyObject* grad, const Tensor* t, size_t index) {
   if (!is_tensor(grad))
-    raise(PyExc_TypeError, "gradients can be either Tensors or None, but got %s. Pass a Tensor for output %zu.", Py_TYPE(grad)->tp_name, index);
+    raise(PyExc_TypeError, "gradients can be either Tensors or None, but got %s. Pass a Tensor for output %zu.",
+          Py_TYPE(grad)->tp_name, index);
   Tensor* g = as_tensor(grad);
   if (g->ndim != t->ndim || !std::equal(g->sizes, g->sizes + g->ndim, t->sizes))
-    raise(PyExc_RuntimeError, "Mismatch in shape: grad_output[%zu] has a shape of torch.Size(%S) and output[%zu] has a shape of torch.Size(%S).",
+    raise(PyExc_RuntimeError,
+          "Mismatch in shape: grad_output[%zu] has a shape of torch.Size(%S) and output[%zu] has a shape of "
+          "torch.Size(%S).",
           index, size_list(g).get(), index, size_list(t).get());
   if (is_complex(g->dtype) != is_complex(t->dtype))
     raise(PyExc_RuntimeError,
-          "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: grad_output[%zu] has a "
+          "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+          "grad_output[%zu] has a "
           "dtype of %s and output[%zu] has a dtype of %s.",
           index, name(g->dtype), index, name(t->dtype));
   if (g->device != t->device)
-    raise(PyExc_RuntimeError, "Mismatch in device: grad_output[%zu] is not on the device of output[%zu]. Move it with .to(output.device).",
+    raise(PyExc_RuntimeError,
+          "Mismatch in device: grad_output[%zu] is not on the device of output[%zu]. Move it with .to(output.device).",
           index, index);
   return g->dtype == t->dtype ? Ref<>::borrow(grad) : call(ops::cast, {arg(g), arg(t->dtype)});
 }
@@ -63,14 +70,17 @@ struct Pass {
   void add_root(Tensor* t, PyObject* grad) {
     size_t index = roots.size();
     Edge edge = gradient_edge(t);
-    if (!edge.node) raise(PyExc_RuntimeError, "element %zu of tensors does not require grad and does not have a grad_fn", index);
+    if (!edge.node)
+      raise(PyExc_RuntimeError, "element %zu of tensors does not require grad and does not have a grad_fn", index);
     nodes.emplace_back(edge.node);
     keep.push_back(grad == Py_None ? implicit_gradient(t) : explicit_gradient(grad, t, index));
     roots.push_back({edge, keep.back().get()});
   }
 
   void add_input(PyObject* o, const char* who) {
-    if (!is_tensor(o)) raise(PyExc_TypeError, "%s: inputs are Tensors, got %s. Pass a Tensor or a sequence of Tensors.", who, Py_TYPE(o)->tp_name);
+    if (!is_tensor(o))
+      raise(PyExc_TypeError, "%s: inputs are Tensors, got %s. Pass a Tensor or a sequence of Tensors.", who,
+            Py_TYPE(o)->tp_name);
     inputs.push_back(as_tensor(o));
   }
 };
@@ -91,7 +101,8 @@ void add_roots(Pass& pass, PyObject* tensors, PyObject* grads) {
   }
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* t = PyTuple_GET_ITEM(all.get(), i);
-    if (!is_tensor(t)) raise(PyExc_TypeError, "backward: starts from Tensors, got %s at index %zd.", Py_TYPE(t)->tp_name, i);
+    if (!is_tensor(t))
+      raise(PyExc_TypeError, "backward: starts from Tensors, got %s at index %zd.", Py_TYPE(t)->tp_name, i);
     pass.add_root(as_tensor(t), given ? PyTuple_GET_ITEM(given.get(), i) : Py_None);
   }
   pass.keep.push_back(std::move(all));
@@ -119,7 +130,8 @@ void backward_pass(PyObject* tensors, PyObject* grads, PyObject* retain, PyObjec
   if (inputs != Py_None) {
     Ref<> all = as_tuple(inputs);
     if (!PyTuple_GET_SIZE(all.get())) raise(PyExc_RuntimeError, "`inputs` argument to `backward()` cannot be empty.");
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i) pass.add_input(PyTuple_GET_ITEM(all.get(), i), "backward");
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i)
+      pass.add_input(PyTuple_GET_ITEM(all.get(), i), "backward");
     pass.keep.push_back(std::move(all));
   }
   run_backward(pass.roots, pass.inputs, pass_options(retain, create));
@@ -129,7 +141,8 @@ PyObject* backward_function(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&]() -> PyObject* {
     static const char* names[] = {"tensors", "grad_tensors", "retain_graph", "create_graph", "inputs", nullptr};
     PyObject *tensors, *grads = Py_None, *retain = Py_None, *create = Py_None, *inputs = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOO:backward", const_cast<char**>(names), &tensors, &grads, &retain, &create, &inputs))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOO:backward", const_cast<char**>(names), &tensors, &grads,
+                                     &retain, &create, &inputs))
       return nullptr;
     backward_pass(tensors, grads, retain, create, inputs);
     Py_RETURN_NONE;
@@ -140,7 +153,9 @@ PyObject* tensor_backward(PyObject* self, PyObject* const* argv, Py_ssize_t narg
   return guard([&]() -> PyObject* {
     static const char* const names[] = {"gradient", "retain_graph", "create_graph", "inputs"};
     PyObject* values[] = {Py_None, Py_None, Py_None, Py_None};
-    if (nargs > 4) raise(PyExc_TypeError, "backward() takes at most 4 arguments (gradient, retain_graph, create_graph, inputs), got %zd", nargs);
+    if (nargs > 4)
+      raise(PyExc_TypeError,
+            "backward() takes at most 4 arguments (gradient, retain_graph, create_graph, inputs), got %zd", nargs);
     std::copy_n(argv, nargs, values);
     for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k) {
       PyObject* key = PyTuple_GET_ITEM(kwnames, k);
@@ -156,14 +171,17 @@ PyObject* tensor_backward(PyObject* self, PyObject* const* argv, Py_ssize_t narg
 
 PyObject* grad_function(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&]() -> PyObject* {
-    static const char* names[] = {"outputs",      "inputs",       "grad_outputs", "retain_graph",
+    static const char* names[] = {"outputs",      "inputs",       "grad_outputs",      "retain_graph",
                                   "create_graph", "allow_unused", "materialize_grads", nullptr};
-    PyObject *outputs, *inputs, *grads = Py_None, *retain = Py_None, *create = Py_None, *unused = Py_None, *materialize = Py_False;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OOOOO:grad", const_cast<char**>(names), &outputs, &inputs, &grads, &retain, &create,
-                                     &unused, &materialize))
+    PyObject *outputs, *inputs, *grads = Py_None, *retain = Py_None, *create = Py_None, *unused = Py_None,
+                                *materialize = Py_False;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OOOOO:grad", const_cast<char**>(names), &outputs, &inputs,
+                                     &grads, &retain, &create, &unused, &materialize))
       return nullptr;
     bool fill = flag(materialize, false), allow = flag(unused, fill);
-    if (fill && !allow) raise(PyExc_ValueError, "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.");
+    if (fill && !allow)
+      raise(PyExc_ValueError,
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.");
     Pass pass;
     add_roots(pass, outputs, grads);
     Ref<> all = as_tuple(inputs);
@@ -177,7 +195,8 @@ PyObject* grad_function(PyObject*, PyObject* args, PyObject* kwargs) {
       const Tensor* t = pass.inputs[i];
       if (!results[i] && !allow)
         raise(PyExc_RuntimeError,
-              "The differentiated Tensor at index %zu appears to not have been used in the graph. Set allow_unused=True if this is the "
+              "The differentiated Tensor at index %zu appears to not have been used in the graph. Set "
+              "allow_unused=True if this is the "
               "desired behavior.",
               i);
       if (!results[i] && fill) results[i] = zeros(t->ndim, t->sizes, t->dtype, t->device);
@@ -198,11 +217,13 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
     bool on = value == Py_True;
     if (on == requires_grad(t)) return 0;
     if (on && !is_inexact(t->dtype))
-      raise(PyExc_RuntimeError, "only Tensors of floating point and complex dtype can require gradients, got %s. Convert it with .float().",
+      raise(PyExc_RuntimeError,
+            "only Tensors of floating point and complex dtype can require gradients, got %s. Convert it with .float().",
             name(t->dtype));
     if (!on && t->grad_fn)
       raise(PyExc_RuntimeError,
-            "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't "
+            "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+            "subgraph that doesn't "
             "require differentiation use var_no_grad = var.detach().");
     if (on && (t->flags & kInference) && !(*api->thread_word() & kInferenceMode))
       raise(PyExc_RuntimeError, "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
@@ -214,7 +235,8 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
 PyObject* requires_grad_(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"requires_grad", nullptr};
   PyObject* value = Py_True;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:requires_grad_", const_cast<char**>(names), &value)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:requires_grad_", const_cast<char**>(names), &value))
+    return nullptr;
   return set_requires_grad(self, value, nullptr) < 0 ? nullptr : Py_NewRef(self);
 }
 
@@ -225,12 +247,15 @@ PyObject* get_grad(PyObject* self, void*) {
   Meta* m = meta_if_any(t);
   if (m && m->grad) return Py_NewRef(m->grad);
   if (t->grad_fn && !(m && m->retains_grad) &&
-      PyErr_WarnEx(PyExc_UserWarning,
-                   "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
-                   "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
-                   ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
-                   "Tensor instead.",
-                   1) < 0)
+      PyErr_WarnEx(
+          PyExc_UserWarning,
+          "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+          "populated "
+          "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+          ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
+          "the leaf "
+          "Tensor instead.",
+          1) < 0)
     return nullptr;
   Py_RETURN_NONE;
 }
@@ -242,17 +267,24 @@ int set_grad(PyObject* self, PyObject* value, void*) {
       if (Meta* m = meta_if_any(t)) Py_CLEAR(m->grad);
       return 0;
     }
-    if (!is_tensor(value)) raise(PyExc_TypeError, "assigned grad expected to be a Tensor or None but got grad of type %s", Py_TYPE(value)->tp_name);
+    if (!is_tensor(value))
+      raise(PyExc_TypeError, "assigned grad expected to be a Tensor or None but got grad of type %s",
+            Py_TYPE(value)->tp_name);
     Tensor* g = as_tensor(value);
     if (g == t) raise(PyExc_RuntimeError, "can't assign Variable as its own grad");
     if (g->dtype != t->dtype)
-      raise(PyExc_RuntimeError, "attempting to assign a gradient with dtype '%s' to a tensor with dtype '%s'. The gradient must match the tensor's dtype.",
+      raise(PyExc_RuntimeError,
+            "attempting to assign a gradient with dtype '%s' to a tensor with dtype '%s'. The gradient must match the "
+            "tensor's dtype.",
             dtype_name(g->dtype), dtype_name(t->dtype));
     if (g->device != t->device)
-      raise(PyExc_RuntimeError, "attempting to assign a gradient located on another device than the tensor's. Move it with .to(tensor.device).");
+      raise(PyExc_RuntimeError,
+            "attempting to assign a gradient located on another device than the tensor's. Move it with "
+            ".to(tensor.device).");
     if (g->ndim != t->ndim || !std::equal(g->sizes, g->sizes + g->ndim, t->sizes))
       raise(PyExc_RuntimeError,
-            "attempting to assign a gradient of size '%S' to a tensor of size '%S'. Please ensure that the gradient and the tensor are the same size",
+            "attempting to assign a gradient of size '%S' to a tensor of size '%S'. Please ensure that the gradient "
+            "and the tensor are the same size",
             size_list(g).get(), size_list(t).get());
     Ref<> old(std::exchange(meta_of(t).grad, Py_NewRef(value)));
     return 0;
@@ -283,7 +315,8 @@ PyObject* get_retains_grad(PyObject* self, void*) {
 
 PyObject* retain_grad_method(PyObject* self, PyObject*) {
   return guard([&] {
-    if (!requires_grad(as_tensor(self))) raise(PyExc_RuntimeError, "can't retain_grad on Tensor that has requires_grad=False");
+    if (!requires_grad(as_tensor(self)))
+      raise(PyExc_RuntimeError, "can't retain_grad on Tensor that has requires_grad=False");
     retain_grad(as_tensor(self));
     return Py_NewRef(Py_None);
   });
@@ -291,7 +324,8 @@ PyObject* retain_grad_method(PyObject* self, PyObject*) {
 
 PyObject* register_hook(PyObject* self, PyObject* hook) {
   return guard([&] {
-    if (!requires_grad(as_tensor(self))) raise(PyExc_RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
+    if (!requires_grad(as_tensor(self)))
+      raise(PyExc_RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
     return add_hook(tensor_hooks(as_tensor(self)), hook);
   });
 }
@@ -299,7 +333,8 @@ PyObject* register_hook(PyObject* self, PyObject* hook) {
 PyObject* register_post_accumulate_grad_hook(PyObject* self, PyObject* hook) {
   return guard([&] {
     Tensor* t = as_tensor(self);
-    if (!requires_grad(t)) raise(PyExc_RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
+    if (!requires_grad(t))
+      raise(PyExc_RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
     if (!is_leaf(t)) raise(PyExc_RuntimeError, "post accumulate grad hooks cannot be registered on non-leaf tensors");
     return add_hook(&meta_of(t).after_accumulate, hook);
   });
@@ -312,9 +347,12 @@ PyObject* detach_(PyObject* self, PyObject*) {
     Tensor* t = as_tensor(self);
     if (t->base)
       raise(PyExc_RuntimeError,
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
-            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these "
-            "gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.");
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+            "training, and "
+            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
+            "called on these "
+            "gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+            "torch/optim/optimizer.py as the solution.");
     t->flags &= ~kRequiresGrad;
     t->output_nr = 0;
     Py_CLEAR(t->grad_fn);
@@ -328,7 +366,8 @@ PyGetSetDef attributes[] = {
     {"requires_grad", get_requires_grad, set_requires_grad, "Whether gradients are recorded for it.", nullptr},
     {"grad", get_grad, set_grad, "The gradient that backward accumulated; None at first.", nullptr},
     {"_grad", get_grad, set_grad, "The gradient that backward accumulated; None at first.", nullptr},
-    {"grad_fn", get_grad_fn, nullptr, "The step of backward that belongs to the operator that made the tensor; None for leaves.", nullptr},
+    {"grad_fn", get_grad_fn, nullptr,
+     "The step of backward that belongs to the operator that made the tensor; None for leaves.", nullptr},
     {"is_leaf", get_is_leaf, nullptr, "Whether it was made by the user, not by a recorded operator.", nullptr},
     {"output_nr", get_output_nr, nullptr, "Which result of grad_fn it is.", nullptr},
     {"retains_grad", get_retains_grad, nullptr, "Whether retain_grad() was called on a computed tensor.", nullptr},
@@ -346,9 +385,11 @@ PyMethodDef methods[] = {
      "requires_grad_($self, requires_grad=True)\n--\n\nSets whether gradients are recorded for it, and returns it."},
     {"retain_grad", retain_grad_method, METH_NOARGS, "Lets backward fill in `.grad` of a computed tensor too."},
     {"register_hook", register_hook, METH_O,
-     "register_hook($self, hook, /)\n--\n\nCalls hook(grad) when the gradient of the tensor is known; what it returns replaces it unless None."},
+     "register_hook($self, hook, /)\n--\n\nCalls hook(grad) when the gradient of the tensor is known; what it returns "
+     "replaces it unless None."},
     {"register_post_accumulate_grad_hook", register_post_accumulate_grad_hook, METH_O,
-     "register_post_accumulate_grad_hook($self, hook, /)\n--\n\nCalls hook(tensor) after backward added to the .grad of a leaf."},
+     "register_post_accumulate_grad_hook($self, hook, /)\n--\n\nCalls hook(tensor) after backward added to the .grad "
+     "of a leaf."},
     {"detach", detach, METH_NOARGS, "The same memory without history."},
     {"detach_", detach_, METH_NOARGS, "Takes the history off; the tensor becomes a leaf that requires no gradient."},
     {}};

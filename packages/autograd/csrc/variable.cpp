@@ -120,7 +120,8 @@ PyGetSetDef accumulate_attributes[] = {{"variable", accumulate_variable, nullptr
 
 // Whether nobody but the engine can see the gradient or its memory, so that it may become .grad itself.
 bool is_private(const Tensor* t) {
-  return Py_REFCNT(t) == 1 && t->storage && t->storage->refs == 1 && !t->storage->owner && !t->array && !t->base && !t->weakrefs;
+  return Py_REFCNT(t) == 1 && t->storage && t->storage->refs == 1 && !t->storage->owner && !t->array && !t->base &&
+         !t->weakrefs;
 }
 
 }  // namespace
@@ -132,7 +133,8 @@ void accumulate(Tensor* leaf, PyObject* grad, bool may_steal) {
   Tensor* g = as_tensor(grad);
   if (!m.grad) {
     // With gradients on, the history of .grad must stay apart from that of the incoming gradient.
-    Ref<> kept = !grad_enabled() && may_steal && is_private(g) && g->contiguous() ? Ref<>::borrow(grad) : call(ops::clone, {arg(g)});
+    Ref<> kept = !grad_enabled() && may_steal && is_private(g) && g->contiguous() ? Ref<>::borrow(grad)
+                                                                                  : call(ops::clone, {arg(g)});
     m.grad = kept.release();
   } else if (grad_enabled()) {
     Ref<> sum = call(ops::add, {arg(as_tensor(m.grad)), arg(g)});
@@ -158,7 +160,8 @@ Node* grad_fn_of(Tensor* t) {
   auto* n = reinterpret_cast<Node*>(t->grad_fn);
   if (!t->base || (t->flags & kNoGradView) || !(t->base->flags & kRequiresGrad) || !is_inexact(t->dtype)) return n;
   if (n && n->version == t->storage->version) return n;
-  // The base was written to since the view was made (or came to require grad): the view is a function of the base of now.
+  // The base was written to since the view was made (or came to require grad): the view is a function of the base of
+  // now.
   if (!n && !t->base->grad_fn) return nullptr;
   Ref<Node> now(view_of_base(t));
   set_history(t, now.get(), 0);
@@ -182,7 +185,8 @@ void set_history(Tensor* t, Node* n, uint32_t output_nr) {
   t->output_nr = output_nr;
   t->flags = (t->flags & ~kNoGradView) | kRequiresGrad;
   track(t);
-  if (Meta* m = meta_if_any(t); m && m->retains_grad && old) {  // retain_grad follows the tensor, hooks stay with the node
+  if (Meta* m = meta_if_any(t);
+      m && m->retains_grad && old) {  // retain_grad follows the tensor, hooks stay with the node
     auto& from = hooks_of(reinterpret_cast<Node*>(old)).at(old_nr);
     std::swap(hooks_of(n).at(output_nr).retain, from.retain);
   }
@@ -194,17 +198,22 @@ void check_inplace(const Tensor* t) {
   if (t->base) {
     if (t->flags & kNoGradView)
       raise(PyExc_RuntimeError,
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
-            "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
-            "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
+            "use case is "
+            "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+            "inplace either "
+            "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
+            "the inplace "
             "to be tracked).");
     if (!t->base->grad_fn && (t->base->flags & kRequiresGrad))
       raise(PyExc_RuntimeError, "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     auto* n = reinterpret_cast<Node*>(t->grad_fn);
     if (n && n->noutputs > 1)
       raise(PyExc_RuntimeError,
-            "Output %u of %s is a view and is being modified inplace. This view is the output of a function that returns multiple "
-            "views. Such functions do not allow the output views to be modified inplace. You should replace the inplace operation "
+            "Output %u of %s is a view and is being modified inplace. This view is the output of a function that "
+            "returns multiple "
+            "views. Such functions do not allow the output views to be modified inplace. You should replace the "
+            "inplace operation "
             "by an out-of-place one.",
             t->output_nr, name_of(n));
   } else if (!t->grad_fn) {

@@ -6,10 +6,9 @@ namespace rl {
 
 // Behind Tensor::autograd, made when something is to be kept there.
 struct Meta {
-  PyObject_HEAD
-  PyObject* grad;
-  Node* accumulate;       // not owned: the live AccumulateGrad node of a leaf
-  PyObject* hooks;        // of a leaf; a computed tensor's are on its node
+  PyObject_HEAD PyObject* grad;
+  Node* accumulate;  // not owned: the live AccumulateGrad node of a leaf
+  PyObject* hooks;   // of a leaf; a computed tensor's are on its node
   PyObject* after_accumulate;
   bool retains_grad;
 };

@@ -57,7 +57,8 @@ int traverse_copy_slices(Node* node, visitproc visit, void* arg) {
   return 0;
 }
 
-const NodeKind copy_slices_kind = {backward_copy_slices, release_copy_slices, traverse_copy_slices, release_copy_slices, false};
+const NodeKind copy_slices_kind = {backward_copy_slices, release_copy_slices, traverse_copy_slices, release_copy_slices,
+                                   false};
 
 Geometry* store(char*& at, const Tensor* t) {
   auto* g = reinterpret_cast<Geometry*>(at);
@@ -81,8 +82,8 @@ std::pair<int64_t, int64_t> span_of(const Geometry& g) {
 
 Node* copy_slices(Tensor* view, Node* write) {
   Tensor* base = view->base;
-  size_t extra = sizeof(Edge) * write->nedges + 2 * sizeof(Geometry) + 2 * sizeof(int64_t) * (view->ndim + 2 * base->ndim) +
-                 sizeof(Geometry);
+  size_t extra = sizeof(Edge) * write->nedges + 2 * sizeof(Geometry) +
+                 2 * sizeof(int64_t) * (view->ndim + 2 * base->ndim) + sizeof(Geometry);
   auto* n = new_node<CopySlices>(g_copy_slices_type, &copy_slices_kind, extra);
   Ref<Node> hold(n);
   char* at = reinterpret_cast<char*>(n + 1);

@@ -8,7 +8,8 @@ work on numbers and absent arguments. What a rule gives is summed, cast and made
 argument.
 
 A Python function is a rule too: it takes what its parameters name, those above and `<parameter>_shape`,
-`<parameter>_dtype` and `needs` (which of several gradients are wanted).
+`<parameter>_dtype` and `needs` (which of several gradients are wanted); `grads` and `results` are tuples there, with None
+for results that have no gradient.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from rushlight import _registry
 from . import _C
 
 CONSTANT, SAVED, GRAD, TEMPORARY = range(4)
+ALL = 255  # as index of GRAD: the tuple of all gradients
 Operand = tuple[int, int]
 
 _CONSTANTS = {"inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e}
@@ -53,8 +55,9 @@ def _overloads(name: str, namespace: str | None) -> tuple[str, ...]:
 class _Values:
     """What the rules of one operator share: saved values and constants."""
 
-    def __init__(self, op: str, namespace: str | None, parameters: Sequence[str]) -> None:
+    def __init__(self, op: str, namespace: str | None, parameters: Sequence[str], results: int) -> None:
         self.op = op
+        self.results = results
         self.namespace = namespace
         self.parameters = list(parameters)
         self.saves: list[tuple[bool, bool, int]] = []  # (a result?, shape only?, index)
@@ -210,10 +213,11 @@ def _function(values: _Values, indices: tuple[int, ...], function: Callable[...,
             needs = True
             continue
         base, _, what = name.rpartition("_")
-        if name.startswith("grad_") and name[5:].isdigit():
-            operands.append((GRAD, int(name[5:])))
-        elif name.startswith("result_") and name[7:].isdigit():
-            operands.append(values.save(True, False, int(name[7:])))
+        if name == "grads":
+            operands.append((GRAD, ALL))
+        elif name == "results":  # one operand each; the engine makes them a tuple
+            operands.extend(values.save(True, False, i) for i in range(values.results))
+            names.extend([name] * (values.results - 1))
         elif name not in values.parameters and base in values.parameters and what in ("shape", "dtype"):
             operands.append(values.save(False, True, values.parameters.index(base)))
         else:
@@ -236,8 +240,8 @@ def compile_rule(record: Any) -> _C.Rule:
     Raises:
         RuleError: A rule names something unknown or is not an expression.
     """
-    parameters = _C.parameters(record.name)
-    values = _Values(record.name, record.namespace, parameters)
+    parameters, results = _C.signature(record.name)
+    values = _Values(record.name, record.namespace, parameters, results)
     programs, undifferentiable = [], []
     for names, rule in record.grads.items():
         unknown = [n for n in names if n not in parameters]

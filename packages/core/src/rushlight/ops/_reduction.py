@@ -89,7 +89,7 @@ mean = (
         """,
     )
     .array(lambda xp, x, dim, keepdim, dtype: xp.mean(x, axis=_axis(dim), keepdims=keepdim, dtype=dtype))
-    .grad(self="expand_reduced(grad, self, dim, keepdim) / reduced_numel(self, dim)")
+    .grad(self="expand_reduced(grad / reduced_numel(self, dim), self, dim, keepdim)")
     .samples(_over_dims(empty=False))
 )
 nanmean = (
