@@ -153,6 +153,7 @@ Ref<> sum_to(Tensor* t, const Geometry& g) {
   int n = 0, lead = t->ndim - g.ndim;
   for (int d = 0; d < t->ndim; ++d)
     if (d < lead || (g.sizes[d - lead] == 1 && t->sizes[d] != 1)) dims[n++] = d;
+  if (n == lead) return call(ops::sum, {arg(t), arg(dims, n), arg(false)});
   Ref<> sum = call(ops::sum, {arg(t), arg(dims, n), arg(true)});
   return lead ? call(ops::reshape, {arg(tensor(sum)), arg(g.sizes, g.ndim)}) : sum;
 }
