@@ -1,0 +1,59 @@
+// Gathering, scattering, masks: elements moved to and from places that other tensors name. Raw memory, no Python.
+// The caller has checked every index against its dimension.
+#pragma once
+#include <cstdint>
+
+#include "rushlight/dtype.h"
+
+namespace rl {
+
+// offsets[i] += wrapped(index[i]) * stride, where a negative index counts from the end of a dimension of `size`.
+// Returns the position of the first index that is out of bounds, or -1. `first` assigns instead of adding.
+int64_t add_offsets(const int64_t* index, int64_t n, int64_t size, int64_t stride, int64_t* offsets, bool first);
+
+// Memory seen as outer × count × inner, where the `count` places are given by offsets. All in bytes.
+struct Blocks {
+  int nouter = 0, ninner = 0;
+  const int64_t *outer_sizes = nullptr, *outer_strides = nullptr;
+  const int64_t *inner_sizes = nullptr, *inner_strides = nullptr;
+  int64_t count = 0;
+  const int64_t* offsets = nullptr;
+  int itemsize = 0;
+};
+// Dense memory in the order outer, place, inner ← the places of `from`.
+void gather_blocks(const Blocks&, const char* from, char* dense);
+// The places of `to` ← dense memory, or one element repeated. Of equal places the last one wins.
+void scatter_blocks(const Blocks&, char* to, const char* dense, bool one_value);
+// The same, adding. Equal places add up in order, so the result does not depend on the number of threads.
+void scatter_add_blocks(DType, const Blocks&, char* to, const char* dense, bool one_value);
+
+// One loop along a dimension that indices point into; the other dimensions run in step. Strides in bytes.
+struct Lines {
+  int ndim;                // of the other dimensions, at least 1
+  const int64_t* sizes;
+  const int64_t *self, *index, *other;  // strides of each operand
+  int64_t length;          // of `index` along the dimension
+  int64_t size;            // of `self` along it; indices are inside [0, size)
+  int64_t self_step, index_step, other_step;
+};
+enum class Scatter { Assign, Add, Multiply };
+// other ← self at index.
+void gather_lines(const Lines&, int itemsize, const char* self, const char* index, char* other);
+// self at index ← self ∘ other. Lines run in parallel, each in order.
+void scatter_lines(const Lines&, Scatter, DType, char* self, const char* index, const char* other);
+
+// ---- masks: n bytes, each 0 or 1
+int64_t count_set(const uint8_t* mask, int64_t n);
+// Dense blocks of `block` bytes whose mask is set, one after the other.
+void compress(const uint8_t* mask, int64_t n, const char* from, int64_t block, char* to);
+// The reverse: blocks whose mask is set take the next one of `from`.
+void expand_mask(const uint8_t* mask, int64_t n, char* to, int64_t block, const char* from);
+// Blocks whose mask is set become `value` of `itemsize` bytes, repeated.
+void fill_mask(const uint8_t* mask, int64_t n, char* to, int64_t block, const void* value, int itemsize);
+// Coordinates of set bytes of a dense mask: out[k * row + d * column] for the k-th one.
+void mask_coordinates(const uint8_t* mask, int ndim, const int64_t* sizes, int64_t* out, int64_t row, int64_t column);
+
+// Rows of a dense batch of matrices with what lies above (keep_lower) or below diagonal k set to zero.
+void copy_triangle(const char* from, char* to, int64_t batch, int64_t rows, int64_t columns, int64_t k, bool keep_lower, int itemsize);
+
+}  // namespace rl
