@@ -170,6 +170,13 @@ PyObject* run(Call& c) {
     return r;
   }
   if (!c.inplace && !c.out) return run_kernel(c);
+  if (c.inplace && static_cast<const OpRecord*>(op)->writes_inplace && !op->py_kernels[c.device.type] && (op->kernels[c.device.type] || op->impl)) {
+    Tensor* self = c.args[0].tensor;
+    check_writable(op, self);
+    PyObject* r = run_kernel(c);
+    if (r) ++self->storage->version;
+    return r;
+  }
   // Pointwise prologues write into their target themselves.
   if (op->family == Family::Pointwise && op->impl && !op->kernels[c.device.type] && !op->py_kernels[c.device.type]) {
     PyObject* r = op->impl(c);

@@ -24,6 +24,7 @@ struct OpRecord : Op {
   std::vector<PyObject*> names;                 // interned, parallel to params
   std::vector<std::pair<PyObject*, int>> keys;  // names and NumPy's spellings of them → index
   int npositional = 0;
+  bool writes_inplace = false;  // the native kernel honours Call::inplace
   int varargs = -1;  // index of the int list that absorbs loose ints (`view(2, 3)`), or -1
 };
 
@@ -120,12 +121,19 @@ void resize_out(const Op*, Tensor* out, int ndim, const int64_t* sizes);
 void push_mode(PyObject* mode);
 void pop_mode();
 void init_override_layers();
+// For methods that are no operators (`x[i]`): what an override or a mode returns, or null where none is active.
+PyObject* call_override_slowly(PyObject* self, const char* method, PyObject* const* args, Py_ssize_t nargs);
+inline PyObject* call_override(PyObject* self, const char* method, PyObject* const* args, Py_ssize_t nargs) {
+  return (as_tensor(self)->flags | t_word) & (kOverride | kModes) ? call_override_slowly(self, method, args, nargs) : nullptr;
+}
 
 // ---- natives: families' prologues and kernels that C++ gives by name
+enum : uint8_t { kOnCpu = 0, kOnEveryDevice = 1, kOnCpuAndMeta = 2 };
 struct Native {
   const char* op;
   Kernel kernel;
-  bool meta;  // also runs on meta tensors (skips its loops there)
+  uint8_t where;  // kOnCpuAndMeta skips its loops on meta; kOnEveryDevice leaves memory to the backend
+  bool inplace;  // writes to its first argument itself where Call::inplace asks for it
 };
 void register_natives(const Native*, int n);
 const Native* find_native(const std::string& op);

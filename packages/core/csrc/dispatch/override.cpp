@@ -79,24 +79,52 @@ PyObject* override_layer(Call& c, void*) {
   fail(PyExc_TypeError, "no implementation found for '%s' on types that implement __torch_function__: %s", c.op->name, text ? PyUnicode_AsUTF8(text.get()) : "?");
 }
 
+// Takes the last mode off the stack for its scope, so that the calls it makes reach the next one.
+struct ModeOff {
+  Ref<> mode;
+  ModeOff() : mode(t_modes.back()) {
+    t_modes.pop_back();
+    if (t_modes.empty()) t_word &= ~kModes;
+  }
+  ~ModeOff() {
+    t_modes.push_back(mode.release());
+    t_word |= kModes;
+  }
+};
+
 PyObject* mode_layer(Call& c, void*) {
   if (t_modes.empty() || !c.callable) return dispatch(c);
-  Ref<> mode(t_modes.back());  // off the stack while it runs, so that the calls it makes reach the next one
-  t_modes.pop_back();
-  if (t_modes.empty()) t_word &= ~kModes;
-  PyObject* result = guard<PyObject*>(nullptr, [&]() -> PyObject* {
-    Ref<> args, kwargs, types = types_of(overriding(c));
-    rebuild(c, args, kwargs);
-    Ref<> method = Ref<>::check(PyObject_GetAttrString(mode.get(), "__torch_function__"));
-    Ref<> r = Ref<>::check(PyObject_CallFunctionObjArgs(method.get(), c.callable, types.get(), args.get(), kwargs.get(), nullptr));
-    return r.get() == Py_NotImplemented ? dispatch(c) : r.release();
-  });
-  t_modes.push_back(mode.release());
-  t_word |= kModes;
-  return result;
+  ModeOff off;
+  Ref<> args, kwargs, types = types_of(overriding(c));
+  rebuild(c, args, kwargs);
+  Ref<> method = Ref<>::check(PyObject_GetAttrString(off.mode.get(), "__torch_function__"));
+  Ref<> r = Ref<>::check(PyObject_CallFunctionObjArgs(method.get(), c.callable, types.get(), args.get(), kwargs.get(), nullptr));
+  return r.get() == Py_NotImplemented ? dispatch(c) : r.release();
 }
 
 }  // namespace
+
+PyObject* call_override_slowly(PyObject* self, const char* name, PyObject* const* args, Py_ssize_t nargs) {
+  bool overridden = as_tensor(self)->flags & kOverride && !(t_word & kNoOverride);
+  if (!overridden && t_modes.empty()) return nullptr;
+  Ref<> callable = Ref<>::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), name));
+  Ref<> types = types_of(overridden ? std::vector<PyObject*>{self} : std::vector<PyObject*>{});
+  Ref<> tuple = Ref<>::check(PyTuple_New(nargs + 1)), kwargs = Ref<>::check(PyDict_New());
+  PyTuple_SET_ITEM(tuple.get(), 0, Py_NewRef(self));
+  for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(tuple.get(), i + 1, Py_NewRef(args[i]));
+  auto ask = [&](PyObject* who) {
+    Ref<> method = Ref<>::check(PyObject_GetAttrString(who, "__torch_function__"));
+    return Ref<>::check(PyObject_CallFunctionObjArgs(method.get(), callable.get(), types.get(), tuple.get(), kwargs.get(), nullptr));
+  };
+  if (overridden) {
+    Ref<> r = ask(reinterpret_cast<PyObject*>(Py_TYPE(self)));
+    if (r.get() != Py_NotImplemented) return r.release();
+    fail(PyExc_TypeError, "no implementation found for 'Tensor.%s' on types that implement __torch_function__: [%s]", name, Py_TYPE(self)->tp_name);
+  }
+  ModeOff off;
+  Ref<> r = ask(off.mode.get());
+  return r.get() == Py_NotImplemented ? nullptr : r.release();
+}
 
 void push_mode(PyObject* mode) {
   t_modes.push_back(Py_NewRef(mode));

@@ -19,6 +19,20 @@ void register_reduction_ops();
 
 // The result of an op that returns several named tensors, as PyTorch's torch.return_types has it.
 PyObject* named_tuple(const char* name, const char* const* fields, Ref<Tensor>* values, int n);
+void register_indexing_ops();
+void register_view_ops();
+void add_view_attributes();  // T, mT, H, mH, real, imag
+void init_construct(PyObject* module);  // tensor, as_tensor, frombuffer …
+// A tensor with the values of Python data: numbers, nested sequences, arrays (ops/construct.cpp).
+Ref<Tensor> tensor_from_data(PyObject* data);
+
+// ---- memory formats (ops/memory_format.cpp)
+enum class MemoryFormat : uint8_t { Preserve, Contiguous, ChannelsLast, ChannelsLast3d };
+Arg memory_format_arg(MemoryFormat);
+MemoryFormat memory_format_from(const Arg&, MemoryFormat otherwise);
+bool is_contiguous(const Tensor*, MemoryFormat);
+Ref<Tensor> empty_formatted(const Tensor* like, DType, Device, MemoryFormat);
+void init_memory_format(PyObject* module);
 
 // Ops that C++ calls by name, looked up once.
 class OpHandle {

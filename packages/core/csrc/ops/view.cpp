@@ -11,7 +11,7 @@ namespace {
 using ll = long long;
 
 OpHandle op_view("view"), op_clone("clone"), op_expand("expand"), op_permute("permute"), op_slice("slice.Tensor"), op_split_sizes("split_with_sizes"),
-    op_split("split.Tensor"), op_transpose("transpose.int"), op_select("select.int"), op_view_as_real("view_as_real"), op_conj("_conj_physical");
+    op_split("split.Tensor"), op_transpose("transpose.int"), op_select("select.int"), op_view_as_real("view_as_real");
 
 int dim_of(const char* op, int64_t dim, const Tensor* t) { return static_cast<int>(wrap_dim(op, dim, t->ndim)); }
 
@@ -714,9 +714,8 @@ PyObject* inplace_kernel(Call& c) {
   return Py_NewRef(object(t));
 }
 
-PyObject* as_strided_inplace_kernel(Call& c) { return inplace_kernel<as_strided_kernel>(c); }
-
-// New sizes over the same storage, which grows where it must. Elements keep their place in memory.
+// New sizes over the same storage. Where that is too small the tensor gets a bigger one with the elements so far; views
+// keep the old one.
 void resize(Tensor* t, int ndim, const int64_t* sizes) {
   int64_t numel = checked_numel(ndim, sizes);
   Ref<Tensor> shaped(new_tensor(t->dtype, {kMeta, -1}, ndim));
@@ -725,7 +724,12 @@ void resize(Tensor* t, int ndim, const int64_t* sizes) {
   int64_t need;
   if (__builtin_add_overflow(numel, t->offset, &need) || __builtin_mul_overflow(need, itemsize(t->dtype), &need))
     fail(PyExc_RuntimeError, "resize_: Storage size calculation overflowed with sizes=%s", shape_text(ndim, sizes).c_str());
-  if (numel && need > t->storage->nbytes) resize_storage(t->storage, need);
+  if (numel && need > t->storage->nbytes) {
+    int64_t size = itemsize(t->dtype), n = need / size, had = t->storage->nbytes / size, one = 1;
+    Ref<Tensor> grown = empty(1, &n, t->dtype, t->device);
+    if (had) copy_into(view(grown.get(), 1, &had, &one, 0).get(), view(t, 1, &had, &one, 0).get());
+    std::swap(t->storage, grown->storage);
+  }
   set_geometry(t, ndim, sizes, shaped->strides, t->offset);
 }
 

@@ -61,9 +61,11 @@ PyObject* define_op(PyObject*, PyObject* args) {
       op->loops = loops;
     } else if (const Native* native = find_native(op->name_text)) {
       op->kernels[kCPU] = native->kernel;
+      op->writes_inplace = native->inplace;
       // Prologues that only move metadata, or that skip their loops, serve every device that has no kernel of its own.
-      if (native->meta) op->kernels[kMeta] = native->kernel;
-      if (op->family == Family::View || op->family == Family::Factory || (native->meta && op->family != Family::Reduction)) op->impl = native->kernel;
+      if (native->where) op->kernels[kMeta] = native->kernel;
+      bool everywhere = native->where == kOnEveryDevice && op->family != Family::Reduction;
+      if (op->family == Family::View || op->family == Family::Factory || everywhere) op->impl = native->kernel;
     }
     adopt_natives(op.get());
     add_op(op.get());
@@ -326,10 +328,15 @@ PyMODINIT_FUNC PyInit__C() {
     init_tensor_type(module.get());
     init_operator_type(module.get());
     init_override_layers();
+    init_memory_format(module.get());
+    init_construct(module.get());
+    add_view_attributes();
     register_copy_ops();
     register_factory_ops();
     register_matmul_ops();
     register_reduction_ops();
+    register_indexing_ops();
+    register_view_ops();
     PyModule_AddObject(module.get(), "_api", Ref<>::check(api_capsule()).release());
     return module.release();
   });

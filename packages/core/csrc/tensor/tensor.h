@@ -24,7 +24,6 @@ inline Storage* retain(Storage* s) {
   ++s->refs;
   return s;
 }
-void resize_storage(Storage*, int64_t nbytes);
 
 // ---- tensors; all throw rl::Error
 // A tensor without storage whose sizes and strides are still to be filled in; finish() completes it.
