@@ -15,19 +15,25 @@ namespace rl {
 namespace {
 
 constexpr int kMaxInputs = 4;
+constexpr int64_t kSmall = 2048;  // elements below which the iterator's work would show
 
 struct Plan {
   const OpRecord* op;
-  int n = 0;                    // inputs
+  int n = 0;            // inputs
+  int first = 0;        // the first one that takes part in promotion
   Arg* in[kMaxInputs];
-  DType compute, output;
+  DType compute;        // of the inputs, in the loop
+  DType computed;       // of what the loop writes
+  DType output;         // of the result
   int ndim = 0;
   int64_t sizes[kMaxRank];
 };
 
+Loop loop_of(const Plan& p) { return static_cast<Loop*>(p.op->loops)[static_cast<int>(p.compute)]; }
+
 void plan_dtypes(Plan& p, const Call& c) {
   auto how = static_cast<Promote>(p.op->promote);
-  int first = how == Promote::Where ? 1 : 0;
+  int first = p.first = how == Promote::Where ? 1 : 0;
   const Tensor* t0 = p.in[first]->is_tensor() ? p.in[first]->tensor : nullptr;
   bool uniform = t0 && !(t0->flags & kWrapped);
   for (int i = first + 1; uniform && i < p.n; ++i) uniform = p.in[i]->is_tensor() && p.in[i]->tensor->dtype == t0->dtype && !(p.in[i]->tensor->flags & kWrapped);
@@ -43,8 +49,15 @@ void plan_dtypes(Plan& p, const Call& c) {
     common = promotion.result();
   }
   if (how == Promote::Float && !is_inexact(common)) common = g_default_dtype;
+  auto result_of = [&](DType compute) { return how == Promote::Bool ? DType::Bool : how == Promote::Real ? real_of(compute) : compute; };
   p.compute = common;
-  p.output = how == Promote::Bool ? DType::Bool : how == Promote::Real ? real_of(common) : common;
+  p.output = result_of(common);
+  // Loops that exist for float32 serve the half types, rounded once.
+  if ((common == DType::Float16 || common == DType::BFloat16) && !loop_of(p)) {
+    p.compute = DType::Float32;
+    if (!loop_of(p)) p.compute = common;
+  }
+  p.computed = result_of(p.compute);
 }
 
 void plan_shape(Plan& p) {
@@ -95,8 +108,7 @@ struct Params {
 
 // Chooses the loop and lays out its parameters. Ops whose parameters select a variant are listed here.
 Loop choose(Plan& p, const Call& c, Params& params) {
-  auto* loops = static_cast<Loop*>(p.op->loops);
-  Loop loop = loops[static_cast<int>(p.compute)];
+  Loop loop = loop_of(p);
   if (p.op->nparams == p.n) {
     if (!loop) not_implemented(p);
     params.pointer = &params.flag;
@@ -125,20 +137,12 @@ Loop choose(Plan& p, const Call& c, Params& params) {
   return loop;
 }
 
-Ref<Tensor> cast_input(Arg& a, DType to, Tensor* like) {
-  if (a.is_tensor()) return a.tensor->dtype == to ? Ref<Tensor>::borrow(a.tensor) : to_dtype(a.tensor, to);
-  return from_number(a, to, like->device);
-}
-
 // What no native loop computes: the array kernel sees promoted inputs, its result is brought to the output dtype.
 PyObject* on_backend(Plan& p, Call& c, Tensor* target) {
   std::vector<Ref<Tensor>> held;
   Arg args[kMaxParams];
   std::copy(c.args, c.args + p.op->nparams, args);
-  Tensor like{};
-  like.device = c.device;
-  int first = static_cast<Promote>(p.op->promote) == Promote::Where ? 1 : 0;
-  for (int i = first; i < p.n; ++i) {
+  for (int i = p.first; i < p.n; ++i) {
     Arg& a = args[p.in[i] - c.args];
     if (!a.is_tensor()) continue;  // numbers stay numbers
     held.push_back(to_dtype(a.tensor, p.compute));
@@ -156,132 +160,120 @@ PyObject* on_backend(Plan& p, Call& c, Tensor* target) {
   return Py_NewRef(object(target));
 }
 
-}  // namespace
-
-PyObject* pointwise_impl(Call& c) {
+Plan make_plan(Call& c) {
   Plan p;
   p.op = static_cast<const OpRecord*>(c.op);
   for (int i = 0; i < p.op->nparams; ++i)
     if (p.op->params[i].type == ParamType::Tensor && !c.args[i].none()) p.in[p.n++] = &c.args[i];
   plan_dtypes(p, c);
   plan_shape(p);
-  bool only_array = p.op->array_kernel && !static_cast<Loop*>(p.op->loops)[static_cast<int>(p.compute)];
-  bool by_array = c.device.type != kMeta && (c.device.type != kCPU || only_array);
+  return p;
+}
 
-  // The target: a fresh tensor, or what the call writes to.
-  Tensor* target = c.inplace ? c.args[0].tensor : reinterpret_cast<Tensor*>(c.out);
-  Ref<Tensor> result;
-  bool through_copy = false;
-  if (target) {
-    if (!can_cast(p.output, target->dtype))
-      fail(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s", legacy_name(p.output), legacy_name(target->dtype));
-    if (c.inplace) {
-      if (target->ndim != p.ndim || !std::equal(p.sizes, p.sizes + p.ndim, target->sizes))
-        fail(PyExc_RuntimeError, "output with shape %s doesn't match the broadcast shape %s", shape_text(target).c_str(), shape_text(p.ndim, p.sizes).c_str());
-    } else {
-      if (target->device != c.device)
-        fail(PyExc_RuntimeError, "Expected all tensors to be on the same device, but found at least two devices, %s and %s! (%s, out=)",
-             device_text(c.device).c_str(), device_text(target->device).c_str(), p.op->name);
-      resize_out(p.op, target, p.ndim, p.sizes);
-    }
-    check_writable(p.op, target);
-    for (int i = 0; i < p.n; ++i) {
-      if (!p.in[i]->is_tensor() || p.in[i]->tensor == target || p.in[i]->tensor->storage != target->storage) continue;
-      Overlap o = overlap(target, p.in[i]->tensor);
-      if (o == Overlap::Partial)
-        fail(PyExc_RuntimeError,
-             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
-             "Please clone() the tensor before performing the operation. (%s)", p.op->name);
-    }
-    through_copy = target->dtype != p.output;
-  }
-  if (!target || through_copy) {
-    if (by_array) return on_backend(p, c, target);
-    // The result takes the memory order of the inputs where they agree.
-    const Tensor* model = nullptr;
-    for (int i = 0; i < p.n; ++i)
-      if (p.in[i]->is_tensor() && p.in[i]->tensor->ndim == p.ndim && std::equal(p.sizes, p.sizes + p.ndim, p.in[i]->tensor->sizes)) {
-        model = p.in[i]->tensor;
-        break;
-      }
-    if (model && !model->contiguous() && !through_copy) {
-      Device d = model->device;
-      result = empty_preserving(model, p.output);
-      if (d != c.device) result = empty(p.ndim, p.sizes, p.output, c.device);
-    } else {
-      result = empty(p.ndim, p.sizes, p.output, c.device);
-    }
+// Refuses targets that the result does not fit, or whose memory the write would corrupt. out= is resized.
+void check_target(const Plan& p, const Call& c, Tensor* target) {
+  if (!can_cast(p.output, target->dtype))
+    fail(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s", legacy_name(p.output), legacy_name(target->dtype));
+  if (c.inplace) {
+    if (target->ndim != p.ndim || !std::equal(p.sizes, p.sizes + p.ndim, target->sizes))
+      fail(PyExc_RuntimeError, "output with shape %s doesn't match the broadcast shape %s", shape_text(target).c_str(), shape_text(p.ndim, p.sizes).c_str());
   } else {
-    if (by_array) return on_backend(p, c, target);
-    result = Ref<Tensor>::borrow(target);
+    if (target->device != c.device)
+      fail(PyExc_RuntimeError, "Expected all tensors to be on the same device, but found at least two devices, %s and %s! (%s, out=)",
+           device_text(c.device).c_str(), device_text(target->device).c_str(), p.op->name);
+    resize_out(p.op, target, p.ndim, p.sizes);
   }
-  Tensor* out = result.get();
+  check_writable(p.op, target);
+  for (int i = 0; i < p.n; ++i) {
+    if (!p.in[i]->is_tensor() || p.in[i]->tensor == target || p.in[i]->tensor->storage != target->storage) continue;
+    if (overlap(target, p.in[i]->tensor) == Overlap::Partial)
+      fail(PyExc_RuntimeError,
+           "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+           "Please clone() the tensor before performing the operation. (%s)", p.op->name);
+  }
+}
+
+// A fresh result; its memory takes the order of the first input that has its shape.
+Ref<Tensor> make_result(const Plan& p, const Call& c) {
+  for (int i = 0; i < p.n; ++i) {
+    const Tensor* t = p.in[i]->is_tensor() ? p.in[i]->tensor : nullptr;
+    if (!t || t->ndim != p.ndim || !std::equal(p.sizes, p.sizes + p.ndim, t->sizes)) continue;
+    if (t->contiguous() || t->device != c.device) break;
+    return empty_preserving(t, p.computed);
+  }
+  return empty(p.ndim, p.sizes, p.computed, c.device);
+}
+
+// Inputs of another dtype are converted first; numbers become one stored value with stride 0.
+void run_on_cpu(const Plan& p, Tensor* out, Loop loop, Params& params) {
+  Ref<Tensor> held[kMaxInputs];
+  const Tensor* inputs[kMaxInputs] = {};  // null: a number
+  Value numbers[kMaxInputs];
+  char* data[kMaxInputs + 1] = {out->data};
+  bool flat = out->contiguous();
+  int64_t flat_strides[kMaxInputs + 1] = {itemsize(out->dtype)};
+  for (int i = 0; i < p.n; ++i) {
+    Arg& a = *p.in[i];
+    DType want = i < p.first ? DType::Bool : p.compute;
+    if (!a.is_tensor()) {
+      store_number(a, want, &numbers[i]);
+      data[i + 1] = reinterpret_cast<char*>(&numbers[i]);
+      flat_strides[i + 1] = 0;
+      continue;
+    }
+    Tensor* t = a.tensor;
+    if (t->dtype != want) {
+      held[i] = to_dtype(t, want);
+      t = held[i].get();
+    }
+    inputs[i] = t;
+    data[i + 1] = t->data;
+    if (t->contiguous() && t->numel == out->numel)
+      flat_strides[i + 1] = itemsize(want);
+    else if (t->numel == 1)
+      flat_strides[i + 1] = 0;
+    else
+      flat = false;
+  }
+  Unlocked unlocked(out->numel > kUnlockAbove);
+  if (flat && out->numel <= kSmall) return loop(data, flat_strides, out->numel, params.pointer);
+  int64_t all[kMaxInputs + 1][kMaxRank];
+  const int64_t* strides[kMaxInputs + 1];
+  for (int i = 0; i <= p.n; ++i) strides[i] = flat ? &flat_strides[i] : all[i];
+  if (flat) return run_pointwise(loop, 1, &out->numel, p.n + 1, data, strides, params.pointer);
+  byte_strides(out, p.ndim, p.sizes, all[0]);
+  for (int i = 0; i < p.n; ++i) {
+    if (inputs[i])
+      byte_strides(inputs[i], p.ndim, p.sizes, all[i + 1]);
+    else
+      std::fill_n(all[i + 1], p.ndim, 0);
+  }
+  run_pointwise(loop, p.ndim, p.sizes, p.n + 1, data, strides, params.pointer);
+}
+
+}  // namespace
+
+PyObject* pointwise_impl(Call& c) {
+  Plan p = make_plan(c);
+  Tensor* target = c.inplace ? c.args[0].tensor : reinterpret_cast<Tensor*>(c.out);
+  if (target) check_target(p, c, target);
+
+  bool only_array = p.op->array_kernel && !loop_of(p);
+  if (c.device.type != kMeta && (c.device.type != kCPU || only_array)) return on_backend(p, c, target);
   Params params;
   Loop loop = only_array ? nullptr : choose(p, c, params);
-  if (c.device.type == kMeta) return target ? Py_NewRef(object(target)) : result.release_object();
+  if (c.device.type == kMeta) return target ? Py_NewRef(object(target)) : empty(p.ndim, p.sizes, p.output, c.device).release_object();
 
-  if (out->numel) {
-    // Inputs of another dtype are converted first; numbers become one stored value with stride 0.
-    Ref<Tensor> held[kMaxInputs];
-    Value numbers[kMaxInputs];
-    char* data[kMaxInputs + 1] = {out->data};
-    bool flat = out->contiguous();
-    int64_t flat_strides[kMaxInputs + 1] = {itemsize(out->dtype)};
-    int first = static_cast<Promote>(p.op->promote) == Promote::Where ? 1 : 0;
-    for (int i = 0; i < p.n; ++i) {
-      Arg& a = *p.in[i];
-      DType want = i < first ? DType::Bool : p.compute;
-      if (!a.is_tensor()) {
-        store_number(a, want, &numbers[i]);
-        data[i + 1] = reinterpret_cast<char*>(&numbers[i]);
-        flat_strides[i + 1] = 0;
-        continue;
-      }
-      Tensor* t = a.tensor;
-      if (t->dtype != want) {
-        held[i] = to_dtype(t, want);
-        t = held[i].get();
-      }
-      data[i + 1] = t->data;
-      if (t->contiguous() && t->numel == out->numel)
-        flat_strides[i + 1] = itemsize(want);
-      else if (t->numel == 1)
-        flat_strides[i + 1] = 0;
-      else
-        flat = false;
-    }
-    {
-      Unlocked unlocked(out->numel > kUnlockAbove);
-      if (flat) {
-        if (out->numel <= 2048) {
-          loop(data, flat_strides, out->numel, params.pointer);
-        } else {
-          const int64_t* strides[kMaxInputs + 1];
-          for (int i = 0; i <= p.n; ++i) strides[i] = &flat_strides[i];
-          run_pointwise(loop, 1, &out->numel, p.n + 1, data, strides, params.pointer);
-        }
-      } else {
-        int64_t all[kMaxInputs + 1][kMaxRank];
-        const int64_t* strides[kMaxInputs + 1];
-        byte_strides(out, p.ndim, p.sizes, all[0]);
-        strides[0] = all[0];
-        for (int i = 0; i < p.n; ++i) {
-          strides[i + 1] = all[i + 1];
-          if (p.in[i]->is_tensor())
-            byte_strides(held[i] ? held[i].get() : p.in[i]->tensor, p.ndim, p.sizes, all[i + 1]);
-          else
-            std::fill_n(all[i + 1], p.ndim, 0);
-        }
-        run_pointwise(loop, p.ndim, p.sizes, p.n + 1, data, strides, params.pointer);
-      }
-    }
-    if (params.flag) fail(PyExc_RuntimeError, "ZeroDivisionError (%s: an integer divisor is 0). Divide floats, or mask the zeros.", p.op->name);
-  }
-  if (through_copy) {
-    copy_into(target, out);
+  // Written in place where the dtypes agree, else computed apart and converted.
+  bool direct = target && target->dtype == p.computed;
+  Ref<Tensor> result = direct ? Ref<Tensor>::borrow(target) : make_result(p, c);
+  if (result->numel) run_on_cpu(p, result.get(), loop, params);
+  if (params.flag) fail(PyExc_RuntimeError, "ZeroDivisionError (%s: an integer divisor is 0). Divide floats, or mask the zeros.", p.op->name);
+  if (target && !direct) {
+    copy_into(target, result.get());
     return Py_NewRef(object(target));
   }
-  return result.release_object();
+  return p.computed == p.output || target ? result.release_object() : to_dtype(result.get(), p.output).release_object();
 }
 
 }  // namespace rl
