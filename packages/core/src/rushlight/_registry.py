@@ -8,7 +8,7 @@ type is made, and `require` for what another wheel brings: each once, never per 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _C
@@ -26,7 +26,7 @@ class Contributions(NamedTuple):
     backends: Sequence[type[Backend]] = ()
     layers: Sequence[Layer] = ()
     formats: Sequence[Format] = ()
-    kernels: Mapping[str, Sequence[Kernel]] = {}
+    kernels: dict[str, Sequence[Kernel]] = {}
 
 
 class Entry(NamedTuple):
@@ -81,7 +81,7 @@ def register_core() -> None:
 def commit(wheel: str, new: Contributions) -> None:
     """Registers what a wheel brings: all of it, or nothing and PluginError says why."""
     with lock:
-        tables = (
+        tables: Sequence[tuple[str, dict[str, Entry], Sequence[Any]]] = (
             ("operator", ops, new.ops),
             ("device type", backends, new.backends),
             ("file format", formats, new.formats),
@@ -89,8 +89,8 @@ def commit(wheel: str, new: Contributions) -> None:
         )
         for kind, table, items in tables:
             _check_names(wheel, kind, table, items)
-        for device_type, items in new.kernels.items():
-            _check_kernels(wheel, device_type, items)
+        for device_type, given in new.kernels.items():
+            _check_kernels(wheel, device_type, given)
 
         for layer in new.layers:
             layer.install()
@@ -100,8 +100,8 @@ def commit(wheel: str, new: Contributions) -> None:
             op.define()
         for _, table, items in tables:
             table.update((item.name, Entry(item, wheel)) for item in items)
-        for device_type, items in new.kernels.items():
-            kernels.update(((device_type, kernel.op), Entry(kernel, wheel)) for kernel in items)
+        for device_type, given in new.kernels.items():
+            kernels.update(((device_type, kernel.op), Entry(kernel, wheel)) for kernel in given)
         if new.ops or new.kernels:
             _attach_kernels()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from . import _registry
 from .plugin.interface import DeviceProperties
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def _backend() -> CUDA:
-    return _registry.open_backend("cuda")
+    return cast("CUDA", _registry.open_backend("cuda"))
 
 
 def _index(device: Any) -> int:

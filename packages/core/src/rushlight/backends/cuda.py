@@ -36,10 +36,10 @@ class CUDA(Backend):
         self.xp = cupy
 
     def device_count(self) -> int:
-        return self.xp.cuda.runtime.getDeviceCount()
+        return int(self.xp.cuda.runtime.getDeviceCount())
 
     def current_device(self) -> int:
-        return self.xp.cuda.runtime.getDevice()
+        return int(self.xp.cuda.runtime.getDevice())
 
     def set_device(self, index: int) -> None:
         self.xp.cuda.runtime.setDevice(index)
@@ -73,4 +73,4 @@ class CUDA(Backend):
             return self.xp.asarray(array)
 
     def to_host(self, array: Any) -> np.ndarray:
-        return array.get()
+        return np.asarray(array.get())

@@ -148,10 +148,9 @@ class Backend:
             strides: Bytes from one element to the next in each dimension, zero (broadcast) or positive.
             offset: Bytes from the start of the buffer to the first element.
         """
-        dtype = np.dtype(dtype)
         if 0 in shape:
             return self.xp.empty(shape, dtype=dtype)
-        extent = dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+        extent = np.dtype(dtype).itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
         flat = buffer[offset : offset + extent].view(dtype)
         return self.xp.lib.stride_tricks.as_strided(flat, shape, strides)
 
@@ -182,7 +181,7 @@ class Backend:
         """A new array with the elements converted to another dtype. Complex to real keeps the real part."""
         if array.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
             array = array.real
-        return array.astype(np.dtype(dtype))
+        return array.astype(dtype)
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from typing import Any, NoReturn
 
 import pluggy
 
 from .. import __version__, _areas, _registry, hooks
+from .._op import Op
 from .._registry import Contributions
 from . import specs
 from .interface import PLUGIN_API, Backend, Format, Kernel, Layer, PluginError, PluginWarning
@@ -25,6 +26,15 @@ __all__ = ["Manager", "Plugin"]
 GROUP = "rushlight.plugins"
 API_GROUP = "rushlight.plugin_api"
 VARIABLE = "RUSHLIGHT_PLUGINS"
+
+_NO_OPTIONS: pluggy.HookimplOpts = {
+    "wrapper": False,
+    "hookwrapper": False,
+    "optionalhook": False,
+    "tryfirst": False,
+    "trylast": False,
+    "specname": None,
+}
 
 INSTALLED, LOADED, FAILED, EXCLUDED = "installed", "loaded", "failed", "excluded"
 
@@ -46,10 +56,10 @@ class Plugin:
     name: str
     wheel: str
     version: str
-    entry_point: EntryPoint | None = field(default=None, repr=False)
+    entry_point: Any = field(default=None, repr=False)
     api: str | None = None
     state: str = INSTALLED
-    error: Exception | None = None
+    error: BaseException | None = None
     contributions: Contributions = field(default=Contributions(), repr=False)
 
     @property
@@ -90,18 +100,18 @@ class Manager(pluggy.PluginManager):
         else:
             self.plugins[plugin.name] = plugin
 
-    def parse_hookimpl_opts(self, plugin: object, name: str) -> dict[str, Any] | None:
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         """A function is a hook by its name; pluggy's marker is only needed for its options."""
         if not name.startswith("rushlight_") or not inspect.isroutine(getattr(plugin, name)):
             return None
-        return super().parse_hookimpl_opts(plugin, name) or {}
+        return super().parse_hookimpl_opts(plugin, name) or _NO_OPTIONS
 
     # -- loading
 
     def load(self, name: str) -> Plugin:
         """Loads one plugin, unless it is loaded; a failure is kept in it and warned of."""
         plugin = self.plugins[name]
-        # Loading imports the area's package first, which asks for its own operators: the hooks are loaded then and there.
+        # An area's package is imported before its hooks and may ask for its operators: they are loaded then and there.
         started = name in self._importing() and plugin.entry_point.module in sys.modules
         if plugin.state == INSTALLED and not started:
             self._importing().add(name)
@@ -124,7 +134,8 @@ class Manager(pluggy.PluginManager):
                 self.load(name)
 
     def _importing(self) -> set[str]:
-        return self._local.__dict__.setdefault("importing", set())
+        importing: set[str] = self._local.__dict__.setdefault("importing", set())
+        return importing
 
     def _load(self, plugin: Plugin) -> None:
         if plugin.api not in (None, f"v{PLUGIN_API}"):
@@ -164,7 +175,7 @@ class Manager(pluggy.PluginManager):
 
     def _collect(self, module: object) -> Contributions:
         return Contributions(
-            ops=self._ask(module, "ops", _is(_op_type())),
+            ops=self._ask(module, "ops", _is(Op)),
             backends=self._ask(module, "backends", lambda item: isinstance(item, type) and issubclass(item, Backend)),
             layers=self._ask(module, "layers", _is(Layer)),
             formats=self._ask(module, "formats", _is(Format)),
@@ -225,11 +236,13 @@ class Manager(pluggy.PluginManager):
 
 def _installed() -> Iterator[Plugin]:
     allowed = os.environ.get(VARIABLE, "").replace(" ", "")
-    apis = {(entry.dist.name, entry.name): entry.value for entry in entry_points(group=API_GROUP)}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.dist.name)):
-        wheel = entry.dist.name
-        plugin = Plugin(entry.name, wheel, entry.dist.version, entry, apis.get((wheel, entry.name)))
-        if allowed and entry.name not in allowed.split(","):
+    found, apis = (
+        {(entry.name, entry.dist.name, entry.dist.version): entry for entry in entry_points(group=group) if entry.dist}
+        for group in (GROUP, API_GROUP)
+    )
+    for key, entry in sorted(found.items()):
+        plugin = Plugin(*key, entry, apis[key].value if key in apis else None)
+        if allowed and plugin.name not in allowed.split(","):
             plugin.state = EXCLUDED
         yield plugin
 
@@ -238,18 +251,12 @@ def _is(type_: type) -> Callable[[Any], bool]:
     return lambda item: isinstance(item, type_)
 
 
-def _op_type() -> type:
-    from .._op import Op
-
-    return Op
-
-
 def _unspecified(caller: pluggy.HookCaller, module: object) -> bool:
     implementations = [impl for impl in caller.get_hookimpls() if impl.plugin is module]
     return not caller.has_spec() and not any(impl.optionalhook for impl in implementations)
 
 
-def _line(error: BaseException) -> str:
+def _line(error: BaseException | None) -> str:
     text = str(error).strip()
     return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
 

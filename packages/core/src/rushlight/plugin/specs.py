@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 hookspec = pluggy.HookspecMarker("rushlight")
 
+# mypy: disable-error-code=empty-body
+
 # -- loading
 
 

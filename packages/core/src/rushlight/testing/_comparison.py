@@ -81,7 +81,7 @@ def assert_close(
     if (rtol is None) != (atol is None):
         absent = "rtol" if rtol is None else "atol"
         raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {absent}.")
-    if rtol is not None and (rtol < 0 or atol < 0):
+    if rtol is not None and atol is not None and min(rtol, atol) < 0:
         raise ValueError(f"assert_close: tolerances must not be negative, got rtol={rtol}, atol={atol}.")
     compare = _Comparison(
         allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride
@@ -213,11 +213,12 @@ class _Comparison:
             return
         dtypes = [str(t.dtype).rpartition(".")[2] for t in (actual, expected)]
         common = numpy_dtype(rushlight.promote_types(actual.dtype, expected.dtype))
-        self.values(*(t.numpy(force=True).astype(common) for t in (actual, expected)), dtypes, path)
+        arrays = [t.numpy(force=True).astype(common) for t in (actual, expected)]
+        self.values(arrays[0], arrays[1], dtypes, path)
 
     def values(self, actual: np.ndarray, expected: np.ndarray, dtypes: list[str], path: str) -> None:
         rtol, atol = self.rtol, self.atol
-        if rtol is None:
+        if rtol is None or atol is None:
             rtol, atol = map(max, *(_TOLERANCES.get(name, (0.0, 0.0)) for name in dtypes))
         with np.errstate(all="ignore"):
             distance = _distance(actual, expected)
@@ -245,7 +246,7 @@ def _distance(actual: np.ndarray, expected: np.ndarray) -> np.ndarray:
     if actual.dtype.kind in "iub" and expected.dtype.kind in "iub":
         a, e = actual.astype(np.int64), expected.astype(np.int64)
         return np.where(a > e, a - e, e - a).view(np.uint64)
-    return np.abs(actual - expected)
+    return np.asarray(np.abs(actual - expected))
 
 
 def _report(

@@ -18,13 +18,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[CAPABILITIES] = defaultdict(dict)
+    table: dict[str, dict[str, str]] = defaultdict(dict)
+    config.stash[CAPABILITIES] = table
 
 
 @pytest.fixture(scope="session")
 def device(request: pytest.FixtureRequest) -> str:
     """The device under test, from `--device`."""
-    return request.config.getoption("--device")
+    return str(request.config.getoption("--device"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -99,9 +99,9 @@ def _values(
         raise ValueError(f"make_tensor: low must be below high, got low={low}, high={high}.")
     if not is_inexact:
         low = math.ceil(low)
-        values = random.integers(low, max(math.ceil(high), low + 1), shape)
-        return np.where(values == 0, 1, values) if exclude_zero else values
-    values = random.uniform(low, high, shape)
+        whole = random.integers(low, max(math.ceil(high), low + 1), shape)
+        return np.where(whole == 0, 1, whole) if exclude_zero else whole
+    values: np.ndarray = random.uniform(low, high, shape)
     if dtype.is_complex:
         values = values + 1j * random.uniform(low, high, shape)
     return np.where(values == 0, rushlight.finfo(dtype).tiny, values) if exclude_zero else values

@@ -14,6 +14,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -167,7 +168,7 @@ def to_reference(value: Any) -> Any:
 
 def wide(tensor: Any) -> np.ndarray:
     """The elements in float64 or complex128, or as they are where they are exact."""
-    array = tensor.numpy(force=True)
+    array: np.ndarray = tensor.numpy(force=True)
     exact = not (tensor.is_floating_point() or tensor.is_complex())
     return array if exact else array.astype(np.complex128 if tensor.is_complex() else np.float64)
 
@@ -292,7 +293,11 @@ def test_errors(op: Any, device: str) -> None:
     for sample in Case(op, torch.float32).samples(device):
         if sum(tensor.ndim > 0 for tensor in tensors(sample.args)) > 1 and not op.mixed_devices:
             first = next(tensors(sample.args))
-            mixed = change_tensors(sample, lambda tensor, first=first: tensor if tensor is first else on_meta(tensor))
+            mixed = change_tensors(sample, partial(_on_meta_but, first))
             with pytest.raises(RuntimeError):
                 op.operator(*mixed.args, **mixed.kwargs)
             break
+
+
+def _on_meta_but(kept: Any, tensor: Any) -> Any:
+    return tensor if tensor is kept else on_meta(tensor)
