@@ -210,29 +210,31 @@ class Op:
             _C.set_kernel(self.name, "", self.composite_kernel)
         for device_type, fn in self.kernels.items():
             _C.set_kernel(self.name, device_type, fn)
-        prefix = f"{self.namespace}::" if self.namespace else ""
-        for name in (self.base, *self.aliases):
-            self._publish(prefix, name, inplace=False)
-            if self.inplace:
-                self._publish(prefix, name + "_", inplace=True)
+        area = f"rushlight.{self.namespace}" if self.namespace else "rushlight"
+        self._publish(self._key, self.base, area, self.method and not self.namespace)
+        for alias in self.aliases:  # of an op of an area they are functions of rushlight itself, and methods
+            self._publish(alias, alias, "rushlight", self.method)
 
-    def _publish(self, prefix: str, name: str, inplace: bool) -> None:
-        operator = operators.get(prefix + name)
-        if operator is not None:
-            _C.add_overload(operator, self.name)
-            operator.__doc__ = operator.__doc__ or self.doc
-        else:
-            operator = operators[prefix + name] = _C.make_operator(name, [self.name], inplace)
-            operator.__doc__ = self.doc
-            operator.__module__ = f"rushlight.{self.namespace}" if self.namespace else "rushlight"
-        # An op of a namespace is a function of the area of that name; its aliases are functions of rushlight itself.
-        area = "rushlight" if not prefix or name in self.aliases else f"rushlight.{self.namespace}"
-        if self.function and area in sys.modules:
-            vars(sys.modules[area]).setdefault(name, operator)
-        if self.method:
-            _C.add_method(name, operator)
+    @property
+    def _key(self) -> str:
+        return f"{self.namespace}::{self.base}" if self.namespace else self.base
+
+    def _publish(self, key: str, name: str, area: str, method: bool) -> None:
+        for suffix in ("", "_") if self.inplace else ("",):
+            operator = operators.get(key + suffix)
+            if operator is not None:
+                _C.add_overload(operator, self.name)
+                operator.__doc__ = operator.__doc__ or self.doc
+            else:
+                operator = operators[key + suffix] = _C.make_operator(name + suffix, [self.name], bool(suffix))
+                operator.__doc__ = self.doc
+                operator.__module__ = area
+            if self.function and area in sys.modules:
+                vars(sys.modules[area]).setdefault(name + suffix, operator)
+            if method:
+                _C.add_method(name + suffix, operator)
 
     @property
     def operator(self) -> Any:
         """The public callable, once defined."""
-        return operators[f"{self.namespace}::{self.base}" if self.namespace else self.base]
+        return operators[self._key]
