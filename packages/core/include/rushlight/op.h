@@ -5,7 +5,7 @@
 namespace rl {
 
 enum class Kind : uint8_t {
-  None, Tensor, Tensors, Int, Float, Complex, Bool, Ints, Floats, DType, Device, Object,
+  None, Tensor, Tensors, Int, Float, Complex, Bool, Ints, Floats, DType, Device, Object
 };
 
 // One argument. Borrowed: the call that parsed it keeps it alive.
@@ -35,7 +35,7 @@ struct Arg {
 };
 
 enum class ParamType : uint8_t {
-  Tensor, Tensors, Int, Float, Bool, Scalar, Ints, Floats, Bools, Str, DType, Layout, Device, MemoryFormat, Generator, Any,
+  Tensor, Tensors, Int, Float, Bool, Scalar, Ints, Floats, Bools, Str, DType, Layout, Device, MemoryFormat, Generator, Any
 };
 
 struct Param {
@@ -55,7 +55,9 @@ enum class Family : uint8_t { Function, Pointwise, Reduction, View, Factory, Com
 
 struct Op;
 struct Call;
-using Kernel = PyObject* (*)(Call&);  // a new reference (Tensor, tuple or Python scalar), or null with a Python error set
+
+// Returns a new reference (Tensor, tuple or Python scalar), or null with a Python error set.
+using Kernel = PyObject* (*)(Call&);
 
 // A pointwise loop over n elements: data[0] is the output, the inputs follow; byte strides, 0 and negative ones included.
 // All inputs have the compute dtype; `params` are the op's number parameters in it, one after the other.
