@@ -27,9 +27,9 @@ namespace {
 #endif
 #endif
 
-constexpr size_t kSmallLimit = size_t{64} << 10;        // up to here blocks live in per-thread lists
-constexpr size_t kMapLimit = size_t{4} << 20;           // from here blocks are mapped, on huge pages where there are any
-constexpr size_t kCachedLimit = size_t{1} << 30;        // above, blocks go straight back to the system
+constexpr size_t kSmallLimit = size_t{64} << 10;  // up to here blocks live in per-thread lists
+constexpr size_t kMapLimit = size_t{4} << 20;     // from here blocks are mapped, on huge pages where there are any
+constexpr size_t kCachedLimit = size_t{1} << 30;  // above, blocks go straight back to the system
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kThreadListBytes = size_t{256} << 10;  // free bytes that one list of one thread may hold
 constexpr size_t kMaxRequest = SIZE_MAX / 2 - 2 * kHugePage;

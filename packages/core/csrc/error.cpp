@@ -26,7 +26,9 @@ void set_current_exception() noexcept {
   } catch (const PythonError&) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "rushlight: an error was signalled without an exception");
   } catch (const std::bad_alloc&) {
-    PyErr_SetString(PyExc_RuntimeError, "not enough memory: the allocator could not get the bytes it was asked for. Free tensors or ask for less.");
+    PyErr_SetString(
+        PyExc_RuntimeError,
+        "not enough memory: the allocator could not get the bytes it was asked for. Free tensors or ask for less.");
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   } catch (...) {

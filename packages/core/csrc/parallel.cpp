@@ -61,7 +61,9 @@ void wait_word(std::atomic<uint32_t>& word, uint32_t expected) {
   bell().rung.wait(lock, [&] { return word.load() != expected; });
 }
 void wake_word(std::atomic<uint32_t>&, int) {
-  { std::lock_guard<std::mutex> lock(bell().mutex); }
+  {
+    std::lock_guard<std::mutex> lock(bell().mutex);
+  }
   bell().rung.notify_all();
 }
 #endif
@@ -248,7 +250,8 @@ int num_threads() {
 
 void set_num_threads(int n) {
   if (n < 1) {
-    throw std::invalid_argument("set_num_threads: expected positive number of threads, got n=" + std::to_string(n) + ".");
+    throw std::invalid_argument("set_num_threads: expected positive number of threads, got n=" + std::to_string(n) +
+                                ".");
   }
   g_threads.store(std::min(n, kMaxThreads), std::memory_order_relaxed);
 }

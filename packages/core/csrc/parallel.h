@@ -15,8 +15,8 @@ void set_num_threads(int n);
 // True on a thread that is running a chunk: a nested region runs in place.
 bool in_parallel_region();
 
-// Calls fn(ctx, b, e) over disjoint chunks that cover [begin, end), none smaller than `grain` except the last. The first
-// exception that a chunk throws is rethrown here, once no chunk runs any more.
+// Calls fn(ctx, b, e) over disjoint chunks that cover [begin, end), none smaller than `grain` except the last. The
+// first exception that a chunk throws is rethrown here, once no chunk runs any more.
 void parallel_run(int64_t begin, int64_t end, int64_t grain, void (*fn)(void*, int64_t, int64_t), void* ctx);
 
 template <class F>
@@ -27,8 +27,9 @@ inline void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
     return;
   }
   using Fn = std::remove_reference_t<F>;
-  parallel_run(begin, end, grain, [](void* c, int64_t b, int64_t e) { (*static_cast<Fn*>(c))(b, e); },
-               const_cast<void*>(static_cast<const void*>(&f)));
+  parallel_run(
+      begin, end, grain, [](void* c, int64_t b, int64_t e) { (*static_cast<Fn*>(c))(b, e); },
+      const_cast<void*>(static_cast<const void*>(&f)));
 }
 
 }  // namespace rl

@@ -16,8 +16,9 @@ bool allows_fallback(uint8_t type) {
 void warn_once(const Call& c) {
   static auto* warned = new std::unordered_set<const Op*>[kMaxDeviceTypes];
   if (!warned[c.device.type].insert(c.op).second) return;
-  if (PyErr_WarnFormat(PyExc_UserWarning, 1, "%s: device type '%s' has no kernel for it, the CPU stands in through a copy each way.", c.op->name,
-                       device_type_name(c.device.type)) < 0)
+  if (PyErr_WarnFormat(PyExc_UserWarning, 1,
+                       "%s: device type '%s' has no kernel for it, the CPU stands in through a copy each way.",
+                       c.op->name, device_type_name(c.device.type)) < 0)
     throw PythonError();
 }
 
@@ -31,7 +32,8 @@ Ref<> moved(PyObject* result, Device device) {
   if (is_tensor(result)) return Ref<>(moved(as_tensor(result), device).release_object());
   if (!PyTuple_Check(result)) return Ref<>(Py_NewRef(result));
   Ref<> items = Ref<>::check(PyTuple_New(PyTuple_GET_SIZE(result)));
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); ++i) PyTuple_SET_ITEM(items.get(), i, moved(PyTuple_GET_ITEM(result, i), device).release());
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); ++i)
+    PyTuple_SET_ITEM(items.get(), i, moved(PyTuple_GET_ITEM(result, i), device).release());
   if (Py_TYPE(result) == &PyTuple_Type) return items;
   return Ref<>::check(PyObject_CallOneArg(reinterpret_cast<PyObject*>(Py_TYPE(result)), items.get()));  // a named tuple
 }
@@ -40,7 +42,9 @@ Ref<> moved(PyObject* result, Device device) {
 
 PyObject* without_kernel(Call& c) {
   if (!allows_fallback(c.device.type))
-    fail(PyExc_NotImplementedError, "%s: no kernel for device type '%s', got a call on %s. A plugin gives one through rushlight_register_kernels('%s').",
+    fail(PyExc_NotImplementedError,
+         "%s: no kernel for device type '%s', got a call on %s. A plugin gives one through "
+         "rushlight_register_kernels('%s').",
          c.op->name, device_type_name(c.device.type), device_text(c.device).c_str(), device_type_name(c.device.type));
   warn_once(c);
   constexpr Device host{kCPU, -1};

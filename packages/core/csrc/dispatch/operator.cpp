@@ -46,7 +46,9 @@ bool number_from_object(PyObject* o, Arg* out) {
   if (PyLong_Check(o)) {
     int overflow;
     out->i = PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (overflow) fail(PyExc_RuntimeError, "value cannot be converted to type int64_t without overflow: a Python int beyond 64 bits. Use a float.");
+    if (overflow)
+      fail(PyExc_RuntimeError,
+           "value cannot be converted to type int64_t without overflow: a Python int beyond 64 bits. Use a float.");
     out->kind = Kind::Int;
     return true;
   }
@@ -67,7 +69,9 @@ bool number_from_object(PyObject* o, Arg* out) {
 namespace {
 
 bool has_override(PyObject* o) {  // an object of another library that takes part in __torch_function__
-  if (PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyUnicode_CheckExact(o) || PyList_CheckExact(o) || PyTuple_CheckExact(o)) return false;
+  if (PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyUnicode_CheckExact(o) || PyList_CheckExact(o) ||
+      PyTuple_CheckExact(o))
+    return false;
   return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__torch_function__");
 }
 
@@ -258,7 +262,8 @@ struct Extras {
 };
 
 // True: the arguments fit. False: they do not, and `why` (when given) says so. Throws where no overload could fit.
-bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Frame& f, Extras& extra, std::string* why) {
+bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Frame& f, Extras& extra,
+           std::string* why) {
   Arg* out = f.args();
   int n = op->nparams;
   f.nints = f.ntensors = 0;
@@ -273,7 +278,10 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
       int64_t* list = f.reserve_ints(nargs - first);
       for (Py_ssize_t i = first; i < nargs; ++i)
         if (!int_from_object(args[i], &list[i - first])) {
-          if (why) *why = short_name(op) + "(): argument '" + op->params[first].name + "' must be tuple of ints, but found element of type " + Py_TYPE(args[i])->tp_name + " at pos " + std::to_string(i - first);
+          if (why)
+            *why = short_name(op) + "(): argument '" + op->params[first].name +
+                   "' must be tuple of ints, but found element of type " + Py_TYPE(args[i])->tp_name + " at pos " +
+                   std::to_string(i - first);
           return false;
         }
       Arg* a = new (out + first) Arg();
@@ -286,7 +294,8 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
   }
   if (used > op->npositional) {
     if (why)
-      *why = short_name(op) + "() takes " + std::to_string(op->npositional) + " positional argument" + (op->npositional == 1 ? "" : "s") + " but " + std::to_string(nargs) + " were given";
+      *why = short_name(op) + "() takes " + std::to_string(op->npositional) + " positional argument" +
+             (op->npositional == 1 ? "" : "s") + " but " + std::to_string(nargs) + " were given";
     return false;
   }
   auto put = [&](int i, PyObject* o, Py_ssize_t position) {
@@ -294,7 +303,8 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
     given |= 1u << i;
     if (convert(op, i, o, f)) return true;
     if (why) {
-      *why = short_name(op) + "(): argument '" + (std::strcmp(op->params[i].name, "self") ? op->params[i].name : "input") + "'";
+      *why = short_name(op) + "(): argument '" +
+             (std::strcmp(op->params[i].name, "self") ? op->params[i].name : "input") + "'";
       if (position >= 0) *why += " (position " + std::to_string(position + 1) + ")";
       *why += std::string(" must be ") + type_text(op->params[i]) + ", not " + Py_TYPE(o)->tp_name;
     }
@@ -336,7 +346,8 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
         extra.out = value;
         continue;
       }
-      if (op->family == Family::Factory && !PyUnicode_CompareWithASCIIString(name, "requires_grad") && PyBool_Check(value)) {
+      if (op->family == Family::Factory && !PyUnicode_CompareWithASCIIString(name, "requires_grad") &&
+          PyBool_Check(value)) {
         extra.requires_grad = value == Py_True;
         continue;
       }
@@ -371,7 +382,8 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
   std::string text = name + "() received an invalid combination of arguments - got (";
   for (Py_ssize_t i = 0; i < nargs; ++i) text += (i ? ", " : "") + std::string(Py_TYPE(args[i])->tp_name);
   for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i)
-    text += (nargs + i ? ", " : "") + std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, i))) + "=" + Py_TYPE(args[nargs + i])->tp_name;
+    text += (nargs + i ? ", " : "") + std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, i))) + "=" +
+            Py_TYPE(args[nargs + i])->tp_name;
   text += "), but expected one of:";
   for (OpRecord* op : *self->overloads) {
     text += "\n * (";
@@ -391,10 +403,14 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
 }
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-  return guard<PyObject*>(nullptr, [&] { return call_operator(reinterpret_cast<Operator*>(self), args, PyVectorcall_NARGS(nargsf), kwnames); });
+  return guard<PyObject*>(nullptr, [&] {
+    return call_operator(reinterpret_cast<Operator*>(self), args, PyVectorcall_NARGS(nargsf), kwnames);
+  });
 }
 
-PyObject* descr_get(PyObject* self, PyObject* obj, PyObject*) { return obj && obj != Py_None ? PyMethod_New(self, obj) : Py_NewRef(self); }
+PyObject* descr_get(PyObject* self, PyObject* obj, PyObject*) {
+  return obj && obj != Py_None ? PyMethod_New(self, obj) : Py_NewRef(self);
+}
 
 PyObject* repr(PyObject* self) {
   auto* o = reinterpret_cast<Operator*>(self);
@@ -423,7 +439,8 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 PyObject* get_schemas(PyObject* self, void*) {
   auto* o = reinterpret_cast<Operator*>(self);
   PyObject* list = PyTuple_New(static_cast<Py_ssize_t>(o->overloads->size()));
-  for (size_t i = 0; list && i < o->overloads->size(); ++i) PyTuple_SET_ITEM(list, i, PyUnicode_FromString((*o->overloads)[i]->schema));
+  for (size_t i = 0; list && i < o->overloads->size(); ++i)
+    PyTuple_SET_ITEM(list, i, PyUnicode_FromString((*o->overloads)[i]->schema));
   return list;
 }
 PyObject* get_records(PyObject* self, void*) {
@@ -435,14 +452,13 @@ PyObject* get_records(PyObject* self, void*) {
 }
 PyObject* get_wrapped_none(PyObject*, void*) { return Py_NewRef(Py_None); }
 
-PyMemberDef members[] = {
-    {"__name__", T_OBJECT, offsetof(Operator, name), READONLY, nullptr},
-    {"__qualname__", T_OBJECT, offsetof(Operator, name), READONLY, nullptr},
-    {"__doc__", T_OBJECT, offsetof(Operator, doc), 0, nullptr},
-    {"__module__", T_OBJECT, offsetof(Operator, module), 0, nullptr},
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Operator, vectorcall), READONLY, nullptr},
-    {"__dictoffset__", T_PYSSIZET, offsetof(Operator, dict), READONLY, nullptr},
-    {}};
+PyMemberDef members[] = {{"__name__", T_OBJECT, offsetof(Operator, name), READONLY, nullptr},
+                         {"__qualname__", T_OBJECT, offsetof(Operator, name), READONLY, nullptr},
+                         {"__doc__", T_OBJECT, offsetof(Operator, doc), 0, nullptr},
+                         {"__module__", T_OBJECT, offsetof(Operator, module), 0, nullptr},
+                         {"__vectorcalloffset__", T_PYSSIZET, offsetof(Operator, vectorcall), READONLY, nullptr},
+                         {"__dictoffset__", T_PYSSIZET, offsetof(Operator, dict), READONLY, nullptr},
+                         {}};
 PyGetSetDef getset[] = {{"schemas", get_schemas, nullptr, "The schema of each overload.", nullptr},
                         {"records", get_records, nullptr, "The Op record of each overload.", nullptr},
                         {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -457,7 +473,8 @@ PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                        {Py_tp_getset, getset},
                        {}};
 PyType_Spec spec = {"rushlight.Operator", sizeof(Operator), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                        Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                     slots};
 
 }  // namespace

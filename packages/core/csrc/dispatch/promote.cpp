@@ -8,7 +8,10 @@ namespace {
 enum Category { kBoolCategory, kIntCategory, kFloatCategory, kComplexCategory };
 
 Category category(DType t) {
-  return is_complex(t) ? kComplexCategory : is_floating(t) ? kFloatCategory : t == DType::Bool ? kBoolCategory : kIntCategory;
+  return is_complex(t)      ? kComplexCategory
+         : is_floating(t)   ? kFloatCategory
+         : t == DType::Bool ? kBoolCategory
+                            : kIntCategory;
 }
 
 }  // namespace
@@ -18,7 +21,8 @@ DType promote(DType a, DType b) {
   if (a == DType::Bool) return b;
   if (b == DType::Bool) return a;
   Category ca = category(a), cb = category(b);
-  if (ca != cb && (ca < kFloatCategory || cb < kFloatCategory)) return ca > cb ? a : b;  // an integer beside an inexact one
+  if (ca != cb && (ca < kFloatCategory || cb < kFloatCategory))
+    return ca > cb ? a : b;  // an integer beside an inexact one
   if (ca == kComplexCategory || cb == kComplexCategory) {
     bool wide = itemsize(real_of(a)) == 8 || itemsize(real_of(b)) == 8;
     return wide ? DType::Complex128 : DType::Complex64;
@@ -49,7 +53,9 @@ DType number_dtype(const Arg& n) {
   }
 }
 
-static void join(int& slot, DType t) { slot = slot ? 1 + static_cast<int>(promote(static_cast<DType>(slot - 1), t)) : 1 + static_cast<int>(t); }
+static void join(int& slot, DType t) {
+  slot = slot ? 1 + static_cast<int>(promote(static_cast<DType>(slot - 1), t)) : 1 + static_cast<int>(t);
+}
 
 void Promotion::add(const Tensor* t) { join(t->flags & kWrapped ? number_ : t->ndim ? dim_ : zero_, t->dtype); }
 void Promotion::add(const Arg& n) { join(number_, number_dtype(n)); }

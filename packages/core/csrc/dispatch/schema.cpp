@@ -48,7 +48,8 @@ class Parser {
 
  private:
   [[noreturn]] void bad(const char* wanted) {
-    fail(PyExc_ValueError, "schema: expected %s at column %d, got '%s'. See docs/guide/adding-an-op.md for the grammar.", wanted,
+    fail(PyExc_ValueError,
+         "schema: expected %s at column %d, got '%s'. See docs/guide/adding-an-op.md for the grammar.", wanted,
          static_cast<int>(p_ - text_.c_str()), text_.c_str());
   }
   void skip() {
@@ -75,10 +76,11 @@ class Parser {
   // Type[(a!)][[n]][?], in the orders that occur: Tensor(a!), Tensor?[], int[2]?, Tensor(a)[].
   void type(Param& p) {
     static const std::unordered_map<std::string, ParamType> types = {
-        {"Tensor", ParamType::Tensor}, {"int", ParamType::Int}, {"SymInt", ParamType::Int}, {"float", ParamType::Float},
-        {"bool", ParamType::Bool}, {"Scalar", ParamType::Scalar}, {"number", ParamType::Scalar}, {"str", ParamType::Str},
-        {"ScalarType", ParamType::DType}, {"Layout", ParamType::Layout}, {"Device", ParamType::Device},
-        {"MemoryFormat", ParamType::MemoryFormat}, {"Generator", ParamType::Generator}, {"Any", ParamType::Any}};
+        {"Tensor", ParamType::Tensor},       {"int", ParamType::Int},       {"SymInt", ParamType::Int},
+        {"float", ParamType::Float},         {"bool", ParamType::Bool},     {"Scalar", ParamType::Scalar},
+        {"number", ParamType::Scalar},       {"str", ParamType::Str},       {"ScalarType", ParamType::DType},
+        {"Layout", ParamType::Layout},       {"Device", ParamType::Device}, {"MemoryFormat", ParamType::MemoryFormat},
+        {"Generator", ParamType::Generator}, {"Any", ParamType::Any}};
     std::string name = word("a type");
     auto it = types.find(name);
     if (it == types.end()) bad("a known type");
@@ -97,7 +99,9 @@ class Parser {
         while (std::isdigit(static_cast<unsigned char>(*p_))) p.list_size = p.list_size * 10 + (*p_++ - '0');
         if (*p_++ != ']') bad("']'");
         switch (p.type) {
-          case ParamType::Tensor: p.type = p.optional ? ParamType::Any : ParamType::Tensors; break;  // Tensor?[]: an index
+          case ParamType::Tensor:
+            p.type = p.optional ? ParamType::Any : ParamType::Tensors;
+            break;  // Tensor?[]: an index
           case ParamType::Int: p.type = ParamType::Ints; break;
           case ParamType::Float: p.type = ParamType::Floats; break;
           case ParamType::Bool: p.type = ParamType::Bools; break;
@@ -211,8 +215,9 @@ class Parser {
 };
 
 // NumPy's spellings, which PyTorch takes too.
-const std::pair<const char*, const char*> kSpellings[] = {
-    {"self", "input"}, {"dim", "axis"}, {"keepdim", "keepdims"}, {"self", "x"}, {"self", "a"}, {"self", "x1"}, {"other", "x2"}};
+const std::pair<const char*, const char*> kSpellings[] = {{"self", "input"}, {"dim", "axis"}, {"keepdim", "keepdims"},
+                                                          {"self", "x"},     {"self", "a"},   {"self", "x1"},
+                                                          {"other", "x2"}};
 
 std::unordered_map<std::string, OpRecord*>& ops() {
   static auto* table = new std::unordered_map<std::string, OpRecord*>();
@@ -237,10 +242,12 @@ OpRecord* parse_schema(const std::string& schema) {
     for (int i = 0; i < op->nparams; ++i) {
       bool taken = false;
       for (auto& key : op->keys) taken |= !PyUnicode_CompareWithASCIIString(key.first, theirs);
-      if (!taken && !std::strcmp(op->params[i].name, ours)) op->keys.emplace_back(PyUnicode_InternFromString(theirs), i);
+      if (!taken && !std::strcmp(op->params[i].name, ours))
+        op->keys.emplace_back(PyUnicode_InternFromString(theirs), i);
     }
   int first = op->npositional && (op->params[0].type == ParamType::Tensor) ? 1 : 0;
-  if (first < op->npositional && op->params[first].type == ParamType::Ints && !op->params[first].list_size) op->varargs = first;
+  if (first < op->npositional && op->params[first].type == ParamType::Ints && !op->params[first].list_size)
+    op->varargs = first;
   return op;
 }
 
@@ -251,7 +258,8 @@ OpRecord* find_op(const std::string& name) {
 
 void add_op(OpRecord* op) {
   if (!ops().emplace(op->name_text, op).second)
-    fail(PyExc_ValueError, "define_op: the operator '%s' is registered already. Choose another name or overload.", op->name);
+    fail(PyExc_ValueError, "define_op: the operator '%s' is registered already. Choose another name or overload.",
+         op->name);
 }
 
 }  // namespace rl

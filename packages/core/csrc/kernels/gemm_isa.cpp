@@ -1,6 +1,7 @@
 // The matrix product, compiled once per instruction set (see isa.h).
 //
-// One register-blocked kernel, `tile`, multiplies a few rows of A by one or two vectors' width of B. Three ways lead to it:
+// One register-blocked kernel, `tile`, multiplies a few rows of A by one or two vectors' width of B. Three ways lead to
+// it:
 //   direct  A and B are read in place: small products, and a row vector times a matrix;
 //   blocked A and B are copied block by block into panels that stay in the caches, C is written in place;
 //   staged  as blocked, for types that do not compute in themselves: panels are converted, sums wait in a float block.
@@ -184,7 +185,8 @@ struct Finish {
 
 // Finishes a tile of `rows` rows of `vecs` vectors, of whose last one `last` lanes exist.
 template <class T>
-[[gnu::noinline]] void finish_tile(int rows, int vecs, const Vec<T>* sum, T* c, int64_t c_row, int64_t last, const Finish<T>& finish) {
+[[gnu::noinline]] void finish_tile(int rows, int vecs, const Vec<T>* sum, T* c, int64_t c_row, int64_t last,
+                                   const Finish<T>& finish) {
   const bool reads = finish.beta != T(0);
   for (int i = 0; i < rows; ++i) {
     for (int j = 0; j < vecs; ++j, ++sum) {
@@ -234,11 +236,13 @@ struct RowsB {
   Vec<T> last_vec(int64_t p, int j, int64_t n) const { return load(data + p * row + j * kLanes<T>, n); }
 };
 
-// Copies of a block: A by rows of a fixed stride, so that a tile needs one pointer; B by panels of kVecs vectors' width.
+// Copies of a block: A by rows of a fixed stride, so that a tile needs one pointer; B by panels of kVecs vectors'
+// width.
 template <class T>
 constexpr int64_t kDepth = 1024 / static_cast<int64_t>(sizeof(T));
 template <class T>
-constexpr int64_t kStride = kDepth<T> + 64 / static_cast<int64_t>(sizeof(T));  // off the power of two: spreads over the cache sets
+constexpr int64_t kStride =
+    kDepth<T> + 64 / static_cast<int64_t>(sizeof(T));  // off the power of two: spreads over the cache sets
 template <class T>
 constexpr int64_t kPanel = kVecs * kLanes<T>;
 
@@ -267,7 +271,8 @@ inline void run_tile(int rows, int64_t k, A a, B b, T* c, int64_t c_row, int64_t
 
 // All columns of `rows` rows, N vectors at a time, then what is left.
 template <class T, int N, int R>
-inline void direct_rows(int rows, int64_t n, int64_t k, StridedA<T> a, RowsB<T> b, T* c, int64_t c_row, const Finish<T>& f) {
+inline void direct_rows(int rows, int64_t n, int64_t k, StridedA<T> a, RowsB<T> b, T* c, int64_t c_row,
+                        const Finish<T>& f) {
   constexpr int64_t width = N * kLanes<T>;
   int64_t j = 0;
   for (; j + width <= n; j += width) {
@@ -389,10 +394,12 @@ void pack_b(const typename E::Stored* src, int64_t row, int64_t col, int64_t dep
 
 // c += alpha * a @ b on packed blocks, tile by tile: a panel of B stays in the first-level cache while A passes by.
 template <class T>
-void multiply_block(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c, int64_t c_row, const Finish<T>& finish) {
+void multiply_block(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c, int64_t c_row,
+                    const Finish<T>& finish) {
   const int64_t tiles = parts(m, kRows<T>);
   for (int64_t j = 0; j < n; j += kPanel<T>, b += kDepth<T> * kPanel<T>) {
-    const int64_t width = least(n - j, kPanel<T>), vecs = parts(width, kLanes<T>), last = width - (vecs - 1) * kLanes<T>;
+    const int64_t width = least(n - j, kPanel<T>), vecs = parts(width, kLanes<T>),
+                  last = width - (vecs - 1) * kLanes<T>;
     for (int64_t t = 0, i = 0; t < tiles; ++t) {
       const int rows = static_cast<int>((m - i + tiles - t - 1) / (tiles - t));  // nearly equal heights
       const BlockA<T> block{a + i * kStride<T>};
@@ -456,7 +463,8 @@ template <class E>
 void staged(const GemmArgs& g, const Operands<typename E::Stored>& o, int64_t m, int64_t n) {
   using T = typename E::Compute;
   constexpr int planes = E::planes;
-  const int64_t cols = parts(n, kPanel<T>) * kPanel<T>, a_size = m * kStride<T>, b_size = cols * kDepth<T>, c_size = m * cols;
+  const int64_t cols = parts(n, kPanel<T>) * kPanel<T>, a_size = m * kStride<T>, b_size = cols * kDepth<T>,
+                c_size = m * cols;
   T* pa = static_cast<T*>(gemm_scratch(block_bytes<T>(m, n, planes, true)));
   T* pb = pa + planes * a_size;
   T* sums = pb + planes * b_size;
@@ -551,8 +559,8 @@ inline void dots(int64_t k, const T* a, int64_t a_row, const T* b, int64_t b_col
 }
 
 template <class T, int R>
-[[gnu::noinline]] void dots_row_group(int64_t k, int64_t n, const T* a, int64_t a_row, const T* b, int64_t b_col, View<T> c,
-                                      const Finish<T>& finish) {
+[[gnu::noinline]] void dots_row_group(int64_t k, int64_t n, const T* a, int64_t a_row, const T* b, int64_t b_col,
+                                      View<T> c, const Finish<T>& finish) {
   int64_t j = 0;
   for (; j + 4 <= n; j += 4) {
     dots<T, R, 4>(k, a, a_row, b + j * b_col, b_col, {c.at(0, j), c.row, c.col}, finish.at(0, j));
@@ -639,7 +647,9 @@ inline bool is_small(const GemmArgs& g) {
 }
 
 // Small products that make a task of a batch.
-inline int64_t batch_grain(const GemmArgs& g) { return static_cast<int64_t>(kTaskWork / (work(g.m, g.n, g.k) + 512)) + 1; }
+inline int64_t batch_grain(const GemmArgs& g) {
+  return static_cast<int64_t>(kTaskWork / (work(g.m, g.n, g.k) + 512)) + 1;
+}
 
 template <class S>
 inline Operands<S> operands(const GemmArgs& g, int64_t batch) {

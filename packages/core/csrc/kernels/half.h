@@ -28,8 +28,8 @@ static inline To bits_as(From from) {
   return to;
 }
 
-// The two Float16 conversions without F16C are branch-free forms of F. Giesen's (fgiesen.wordpress.com, 2012): exponents
-// are moved by a multiplication, and an addition of a magic number rounds the subnormals.
+// The two Float16 conversions without F16C are branch-free forms of F. Giesen's (fgiesen.wordpress.com, 2012):
+// exponents are moved by a multiplication, and an addition of a magic number rounds the subnormals.
 static inline float to_float(Half h) {
 #if defined(__F16C__)
   return _cvtsh_ss(h.bits);

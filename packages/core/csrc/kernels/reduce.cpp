@@ -126,7 +126,7 @@ class Reduction {
   // One output at a time along rows, or tiles of neighbouring outputs down the columns.
   bool columns_ = false;
   Dim column_{1, 0, 0};
-  int64_t unroll_ = 1;      // rows of a narrow, dense matrix that are laid side by side
+  int64_t unroll_ = 1;                                  // rows of a narrow, dense matrix that are laid side by side
   int64_t inner_blocks_ = 1, block_size_ = kReduceRow;  // of the innermost reduced dimension
 };
 

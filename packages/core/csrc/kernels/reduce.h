@@ -5,15 +5,28 @@
 #pragma once
 #include <cstdint>
 
-#include "rushlight/isa.h"
 #include "rushlight/dtype.h"
+#include "rushlight/isa.h"
 
 namespace rl {
 
 enum class Reduce : uint8_t {
-  Sum, NanSum, Prod, Amax, Amin, Any, All, CountNonzero,
-  Norm1, Norm2, NormInf, NormMinusInf, NormP,
-  Var, ArgMax, ArgMin,
+  Sum,
+  NanSum,
+  Prod,
+  Amax,
+  Amin,
+  Any,
+  All,
+  CountNonzero,
+  Norm1,
+  Norm2,
+  NormInf,
+  NormMinusInf,
+  NormP,
+  Var,
+  ArgMax,
+  ArgMin,
 };
 constexpr int kNumReduce = 16;
 
@@ -37,7 +50,8 @@ struct ReduceKernel {
   bool positional = false;  // `start`, the index of the first element along the reduced dimension, matters
   uint8_t cost = 1;         // of one element, in about 0.2 ns
   void (*load)(const char* in, int64_t stride, int64_t n, void* out) = nullptr;
-  // Both overwrite `acc`; n = 0 gives the identity. n is at most kReduceRow, or kReduceRows rows `row_stride` bytes apart.
+  // Both overwrite `acc`; n = 0 gives the identity. n is at most kReduceRow, or kReduceRows rows `row_stride` bytes
+  // apart.
   void (*row)(const void* v, int64_t n, int64_t start, void* acc, const ReduceParams&) = nullptr;
   void (*columns)(const void* v, int64_t n, int64_t row_stride, int64_t m, int64_t start, void* acc,
                   const ReduceParams&) = nullptr;
@@ -57,8 +71,8 @@ struct ReduceTable {
 //   Amax, Amin, Arg*       all but complex; NaN wins, and the first of equals
 //   Any, All, CountNonzero all; give bool, bool and int64
 //   Var                    floating dtypes
-// ArgMax and ArgMin write the int64 index, and the value to `second`. They take one reduced dimension, or all dimensions
-// of a contiguous input (the index is then the flat one).
+// ArgMax and ArgMin write the int64 index, and the value to `second`. They take one reduced dimension, or all
+// dimensions of a contiguous input (the index is then the flat one).
 const ReduceKernel& find_reduce(Reduce op, DType in);
 
 // Reduces dimension d where bit d of `reduced` is set; strides in bytes. `out` is contiguous over the kept dimensions.

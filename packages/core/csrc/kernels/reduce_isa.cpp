@@ -34,27 +34,56 @@ constexpr DType dtype_of() {
          : sizeof(T) == 4 ? DType::Int32
                           : DType::Int64;
 }
-template <> constexpr DType dtype_of<Flag>() { return DType::Bool; }
-template <> constexpr DType dtype_of<Half>() { return DType::Float16; }
-template <> constexpr DType dtype_of<BHalf>() { return DType::BFloat16; }
-template <> constexpr DType dtype_of<float>() { return DType::Float32; }
-template <> constexpr DType dtype_of<double>() { return DType::Float64; }
-template <> constexpr DType dtype_of<Complex<float>>() { return DType::Complex64; }
-template <> constexpr DType dtype_of<Complex<double>>() { return DType::Complex128; }
+template <>
+constexpr DType dtype_of<Flag>() {
+  return DType::Bool;
+}
+template <>
+constexpr DType dtype_of<Half>() {
+  return DType::Float16;
+}
+template <>
+constexpr DType dtype_of<BHalf>() {
+  return DType::BFloat16;
+}
+template <>
+constexpr DType dtype_of<float>() {
+  return DType::Float32;
+}
+template <>
+constexpr DType dtype_of<double>() {
+  return DType::Float64;
+}
+template <>
+constexpr DType dtype_of<Complex<float>>() {
+  return DType::Complex64;
+}
+template <>
+constexpr DType dtype_of<Complex<double>>() {
+  return DType::Complex128;
+}
 
 template <class W>
 constexpr bool kIsFloat = false;
-template <> constexpr bool kIsFloat<float> = true;
-template <> constexpr bool kIsFloat<double> = true;
+template <>
+constexpr bool kIsFloat<float> = true;
+template <>
+constexpr bool kIsFloat<double> = true;
 
 float convert(Half v, float) { return to_float(v); }
 float convert(BHalf v, float) { return to_float(v); }
 template <class W>
-W convert(Flag v, W) { return v.byte != 0; }
-float convert(Complex<float> v, float) { return static_cast<float>(sqrt(static_cast<double>(v.re) * v.re + static_cast<double>(v.im) * v.im)); }
+W convert(Flag v, W) {
+  return v.byte != 0;
+}
+float convert(Complex<float> v, float) {
+  return static_cast<float>(sqrt(static_cast<double>(v.re) * v.re + static_cast<double>(v.im) * v.im));
+}
 double convert(Complex<double> v, double) { return hypot(v.re, v.im); }
 template <class T, class W>
-W convert(T v, W) { return static_cast<W>(v); }
+W convert(T v, W) {
+  return static_cast<W>(v);
+}
 
 template <class T, class W>
 void load(const char* in, int64_t stride, int64_t n, void* out) {
@@ -72,9 +101,13 @@ void load(const char* in, int64_t stride, int64_t n, void* out) {
 }
 
 template <class W, class T>
-void store(W v, T* out) { *out = static_cast<T>(v); }
+void store(W v, T* out) {
+  *out = static_cast<T>(v);
+}
 template <class W>
-void store(W v, Flag* out) { out->byte = v != 0; }
+void store(W v, Flag* out) {
+  out->byte = v != 0;
+}
 void store(float v, Half* out) { *out = to_half(v); }
 void store(float v, BHalf* out) { *out = to_bhalf(v); }
 
@@ -94,7 +127,9 @@ struct SumOf {
   static float divided(float a, double by) { return a / static_cast<float>(by); }
   static double divided(double a, double by) { return a / by; }
   template <class R>
-  static Complex<R> divided(Complex<R> a, double by) { return {a.re / static_cast<R>(by), a.im / static_cast<R>(by)}; }
+  static Complex<R> divided(Complex<R> a, double by) {
+    return {a.re / static_cast<R>(by), a.im / static_cast<R>(by)};
+  }
 };
 
 template <class T>
@@ -146,9 +181,13 @@ struct ExtremeOf {
 };
 
 template <class T>
-bool nonzero(T v) { return v != 0; }
+bool nonzero(T v) {
+  return v != 0;
+}
 template <class T>
-bool nonzero(Complex<T> v) { return (v.re != 0) | (v.im != 0); }
+bool nonzero(Complex<T> v) {
+  return (v.re != 0) | (v.im != 0);
+}
 
 template <class T>
 struct CountOf {
@@ -373,8 +412,14 @@ void arg_row(const void* in, int64_t n, int64_t start, void* out, const ReducePa
 
 template <int kSize>
 struct IntOf;
-template <> struct IntOf<4> { using type = int32_t; };
-template <> struct IntOf<8> { using type = int64_t; };
+template <>
+struct IntOf<4> {
+  using type = int32_t;
+};
+template <>
+struct IntOf<8> {
+  using type = int64_t;
+};
 
 template <class W, bool kMax>
 void arg_columns(const void* in, int64_t n, int64_t row_stride, int64_t m, int64_t start, void* out,

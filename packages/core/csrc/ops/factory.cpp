@@ -20,12 +20,15 @@ const Arg& param(const Call& c, const char* name) {
 }
 
 PyObject* empty_kernel(Call& c) {
-  return empty(c.args[0].count, c.args[0].ints, dtype_or(param(c, "dtype"), g_default_dtype), c.device).release_object();
+  return empty(c.args[0].count, c.args[0].ints, dtype_or(param(c, "dtype"), g_default_dtype), c.device)
+      .release_object();
 }
 
 template <int value>
 PyObject* constant_kernel(Call& c) {
-  return full(c.args[0].count, c.args[0].ints, dtype_or(param(c, "dtype"), g_default_dtype), c.device, arg(int64_t{value})).release_object();
+  return full(c.args[0].count, c.args[0].ints, dtype_or(param(c, "dtype"), g_default_dtype), c.device,
+              arg(int64_t{value}))
+      .release_object();
 }
 
 PyObject* full_kernel(Call& c) {
@@ -59,7 +62,9 @@ PyObject* empty_strided_kernel(Call& c) {
   if (c.args[0].count != c.args[1].count)
     fail(PyExc_RuntimeError, "empty_strided: sizes and strides must have as many entries, got size=%s and stride=%s",
          shape_text(c.args[0].count, c.args[0].ints).c_str(), shape_text(c.args[1].count, c.args[1].ints).c_str());
-  return empty_strided(c.args[0].count, c.args[0].ints, c.args[1].ints, dtype_or(param(c, "dtype"), g_default_dtype), c.device).release_object();
+  return empty_strided(c.args[0].count, c.args[0].ints, c.args[1].ints, dtype_or(param(c, "dtype"), g_default_dtype),
+                       c.device)
+      .release_object();
 }
 
 // Kernels that fill host memory; other devices get a copy of it.
@@ -80,11 +85,14 @@ PyObject* arange_kernel(Call& c) {
     if (a->kind == Kind::Complex) fail(PyExc_RuntimeError, "arange: complex bounds have no order. Give real numbers.");
   bool integral = from.kind != Kind::Float && end.kind != Kind::Float && by.kind != Kind::Float;
   DType d = dtype_or(param(c, "dtype"), integral ? DType::Int64 : g_default_dtype);
-  if (d == DType::Bool || is_complex(d)) fail(PyExc_NotImplementedError, "\"arange_cpu\" not implemented for '%s'", legacy_name(d));
+  if (d == DType::Bool || is_complex(d))
+    fail(PyExc_NotImplementedError, "\"arange_cpu\" not implemented for '%s'", legacy_name(d));
   double a = from.to_double(), b = end.to_double(), s = by.to_double();
   if (s == 0) fail(PyExc_RuntimeError, "step must be nonzero");
   if (!std::isfinite(a) || !std::isfinite(b)) fail(PyExc_RuntimeError, "unsupported range: %g -> %g", a, b);
-  if ((s > 0) != (b >= a) && a != b) fail(PyExc_RuntimeError, "upper bound and lower bound inconsistent with step sign, got start=%g, end=%g, step=%g", a, b, s);
+  if ((s > 0) != (b >= a) && a != b)
+    fail(PyExc_RuntimeError, "upper bound and lower bound inconsistent with step sign, got start=%g, end=%g, step=%g",
+         a, b, s);
   double size;
   if (integral) {
     int64_t range = end.to_int() - from.to_int(), step_int = by.to_int();
@@ -92,7 +100,8 @@ PyObject* arange_kernel(Call& c) {
   } else {
     size = std::ceil((b - a) / s);
   }
-  if (!(size >= 0 && size < 9e18)) fail(PyExc_RuntimeError, "invalid size, possible overflow? got start=%g, end=%g, step=%g", a, b, s);
+  if (!(size >= 0 && size < 9e18))
+    fail(PyExc_RuntimeError, "invalid size, possible overflow? got start=%g, end=%g, step=%g", a, b, s);
   auto n = static_cast<int64_t>(size);
   checked_numel(1, &n);
   return filled(c, n, d, [&](char* data) {
@@ -106,15 +115,19 @@ PyObject* arange_kernel(Call& c) {
 
 PyObject* linspace_kernel(Call& c) {
   int64_t n = c.args[2].i;
-  if (n < 0) fail(PyExc_RuntimeError, "number of steps must be non-negative, got steps=%lld", static_cast<long long>(n));
+  if (n < 0)
+    fail(PyExc_RuntimeError, "number of steps must be non-negative, got steps=%lld", static_cast<long long>(n));
   DType d = dtype_or(param(c, "dtype"), g_default_dtype);
-  if (d == DType::Bool || is_complex(d)) fail(PyExc_NotImplementedError, "\"linspace_cpu\" not implemented for '%s'", legacy_name(d));
+  if (d == DType::Bool || is_complex(d))
+    fail(PyExc_NotImplementedError, "\"linspace_cpu\" not implemented for '%s'", legacy_name(d));
   return filled(c, n, d, [&](char* data) { fill_linspace(d, data, n, c.args[0].to_double(), c.args[1].to_double()); });
 }
 
 PyObject* eye_kernel(Call& c) {
   int64_t n = c.args[0].i, m = c.args[1].none() ? n : c.args[1].i;
-  if (n < 0 || m < 0) fail(PyExc_RuntimeError, "%s must be greater or equal to 0, got %lld", n < 0 ? "n" : "m", static_cast<long long>(n < 0 ? n : m));
+  if (n < 0 || m < 0)
+    fail(PyExc_RuntimeError, "%s must be greater or equal to 0, got %lld", n < 0 ? "n" : "m",
+         static_cast<long long>(n < 0 ? n : m));
   int64_t sizes[2] = {n, m};
   Ref<Tensor> r = full(2, sizes, dtype_or(param(c, "dtype"), g_default_dtype), c.device, arg(int64_t{0}));
   int64_t k = std::min(n, m), stride = m + 1;
@@ -128,12 +141,20 @@ PyObject* eye_kernel(Call& c) {
 }  // namespace
 
 void register_factory_ops() {
-  static const Native natives[] = {
-      {"empty", empty_kernel, true},           {"zeros", constant_kernel<0>, true},          {"ones", constant_kernel<1>, true},
-      {"full", full_kernel, true},             {"empty_like", empty_like_kernel, true},      {"zeros_like", constant_like_kernel<0>, true},
-      {"ones_like", constant_like_kernel<1>, true}, {"full_like", full_like_kernel, true},   {"empty_strided", empty_strided_kernel, true},
-      {"arange", arange_kernel, true},         {"arange.start", arange_kernel, true},        {"arange.start_step", arange_kernel, true},
-      {"linspace", linspace_kernel, true},     {"eye", eye_kernel, true}};
+  static const Native natives[] = {{"empty", empty_kernel, true},
+                                   {"zeros", constant_kernel<0>, true},
+                                   {"ones", constant_kernel<1>, true},
+                                   {"full", full_kernel, true},
+                                   {"empty_like", empty_like_kernel, true},
+                                   {"zeros_like", constant_like_kernel<0>, true},
+                                   {"ones_like", constant_like_kernel<1>, true},
+                                   {"full_like", full_like_kernel, true},
+                                   {"empty_strided", empty_strided_kernel, true},
+                                   {"arange", arange_kernel, true},
+                                   {"arange.start", arange_kernel, true},
+                                   {"arange.start_step", arange_kernel, true},
+                                   {"linspace", linspace_kernel, true},
+                                   {"eye", eye_kernel, true}};
   register_natives(natives, sizeof natives / sizeof *natives);
 }
 

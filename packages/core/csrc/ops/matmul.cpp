@@ -20,12 +20,16 @@ GemmScalar scalar(const Arg& a) {
 }
 
 void check_rank(const char* op, const char* name, const Tensor* t, int ndim) {
-  if (t->ndim != ndim) fail(PyExc_RuntimeError, "%s: expected a %d-D tensor, got %s with shape %s. Reshape or unsqueeze it.", op, ndim, name, shape_text(t).c_str());
+  if (t->ndim != ndim)
+    fail(PyExc_RuntimeError, "%s: expected a %d-D tensor, got %s with shape %s. Reshape or unsqueeze it.", op, ndim,
+         name, shape_text(t).c_str());
 }
 
 void check_same_dtype(const Call& c, const Tensor* a, const Tensor* b) {
   if (a->dtype != b->dtype)
-    fail(PyExc_RuntimeError, "expected m1 and m2 to have the same dtype, but got: %s != %s (%s). Convert one with .to(dtype).", legacy_name(a->dtype), legacy_name(b->dtype), c.op->name);
+    fail(PyExc_RuntimeError,
+         "expected m1 and m2 to have the same dtype, but got: %s != %s (%s). Convert one with .to(dtype).",
+         legacy_name(a->dtype), legacy_name(b->dtype), c.op->name);
   if (a->dtype == DType::Bool) fail(PyExc_NotImplementedError, "\"%s\" not implemented for 'Bool'", c.op->name);
 }
 
@@ -39,7 +43,8 @@ void run_gemm(DType dtype, const GemmArgs& g, int64_t batch = 1) {
 // Products on other devices go through the op's array kernel; null: this call is the CPU's or meta's.
 PyObject* elsewhere(Call& c) {
   if (c.device.type == kCPU || c.device.type == kMeta) return nullptr;
-  if (!c.op->array_kernel) fail(PyExc_NotImplementedError, "%s: no kernel for device type '%s'", c.op->name, device_type_name(c.device.type));
+  if (!c.op->array_kernel)
+    fail(PyExc_NotImplementedError, "%s: no kernel for device type '%s'", c.op->name, device_type_name(c.device.type));
   return run_array_kernel(c, c.op);
 }
 
@@ -61,10 +66,15 @@ void set_c(GemmArgs& g, const Tensor* t) {
 
 PyObject* mm_kernel(Call& c) {
   Tensor *a = c.args[0].tensor, *b = c.args[1].tensor;
-  if (a->ndim != 2) fail(PyExc_RuntimeError, "self must be a matrix, got shape %s (mm). Use matmul for other ranks.", shape_text(a).c_str());
-  if (b->ndim != 2) fail(PyExc_RuntimeError, "mat2 must be a matrix, got shape %s (mm). Use matmul for other ranks.", shape_text(b).c_str());
+  if (a->ndim != 2)
+    fail(PyExc_RuntimeError, "self must be a matrix, got shape %s (mm). Use matmul for other ranks.",
+         shape_text(a).c_str());
+  if (b->ndim != 2)
+    fail(PyExc_RuntimeError, "mat2 must be a matrix, got shape %s (mm). Use matmul for other ranks.",
+         shape_text(b).c_str());
   if (a->sizes[1] != b->sizes[0])
-    fail(PyExc_RuntimeError, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", ll(a->sizes[0]), ll(a->sizes[1]), ll(b->sizes[0]), ll(b->sizes[1]));
+    fail(PyExc_RuntimeError, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", ll(a->sizes[0]),
+         ll(a->sizes[1]), ll(b->sizes[0]), ll(b->sizes[1]));
   check_same_dtype(c, a, b);
   if (PyObject* r = elsewhere(c)) return r;
   int64_t sizes[2] = {a->sizes[0], b->sizes[1]};
@@ -84,9 +94,12 @@ PyObject* mm_kernel(Call& c) {
 PyObject* bmm_kernel(Call& c) {
   Tensor *a = c.args[0].tensor, *b = c.args[1].tensor;
   if (a->ndim != 3 || b->ndim != 3)
-    fail(PyExc_RuntimeError, "batch1 must be a 3D tensor, and so must batch2, got shapes %s and %s (bmm)", shape_text(a).c_str(), shape_text(b).c_str());
+    fail(PyExc_RuntimeError, "batch1 must be a 3D tensor, and so must batch2, got shapes %s and %s (bmm)",
+         shape_text(a).c_str(), shape_text(b).c_str());
   if (a->sizes[0] != b->sizes[0] || a->sizes[2] != b->sizes[1])
-    fail(PyExc_RuntimeError, "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].", ll(a->sizes[0]), ll(a->sizes[2]), ll(b->sizes[0]), ll(b->sizes[1]));
+    fail(PyExc_RuntimeError,
+         "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
+         ll(a->sizes[0]), ll(a->sizes[2]), ll(b->sizes[0]), ll(b->sizes[1]));
   check_same_dtype(c, a, b);
   if (PyObject* r = elsewhere(c)) return r;
   int64_t sizes[3] = {a->sizes[0], a->sizes[1], b->sizes[2]};
@@ -111,9 +124,12 @@ PyObject* bmm_kernel(Call& c) {
 PyObject* mv_kernel(Call& c) {
   Tensor *a = c.args[0].tensor, *v = c.args[1].tensor;
   if (a->ndim != 2 || v->ndim != 1)
-    fail(PyExc_RuntimeError, "vector + matrix @ vector expected, got %d, %d, %d (mv: a matrix and a vector, got shapes %s and %s)", 1, a->ndim, v->ndim, shape_text(a).c_str(), shape_text(v).c_str());
+    fail(PyExc_RuntimeError,
+         "vector + matrix @ vector expected, got %d, %d, %d (mv: a matrix and a vector, got shapes %s and %s)", 1,
+         a->ndim, v->ndim, shape_text(a).c_str(), shape_text(v).c_str());
   if (a->sizes[1] != v->sizes[0])
-    fail(PyExc_RuntimeError, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)", ll(a->sizes[0]), ll(a->sizes[0]), ll(a->sizes[1]), ll(v->sizes[0]));
+    fail(PyExc_RuntimeError, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)", ll(a->sizes[0]),
+         ll(a->sizes[0]), ll(a->sizes[1]), ll(v->sizes[0]));
   check_same_dtype(c, a, v);
   if (PyObject* r = elsewhere(c)) return r;
   Ref<Tensor> r = empty(1, a->sizes, a->dtype, c.device);
@@ -135,10 +151,15 @@ PyObject* mv_kernel(Call& c) {
 
 PyObject* dot_kernel(Call& c) {
   Tensor *a = c.args[0].tensor, *b = c.args[1].tensor;
-  if (a->ndim != 1 || b->ndim != 1) fail(PyExc_RuntimeError, "1D tensors expected, but got %dD and %dD tensors (dot)", a->ndim, b->ndim);
-  if (a->dtype != b->dtype) fail(PyExc_RuntimeError, "dot : expected both vectors to have same dtype, but found %s and %s", legacy_name(a->dtype), legacy_name(b->dtype));
+  if (a->ndim != 1 || b->ndim != 1)
+    fail(PyExc_RuntimeError, "1D tensors expected, but got %dD and %dD tensors (dot)", a->ndim, b->ndim);
+  if (a->dtype != b->dtype)
+    fail(PyExc_RuntimeError, "dot : expected both vectors to have same dtype, but found %s and %s",
+         legacy_name(a->dtype), legacy_name(b->dtype));
   if (a->numel != b->numel)
-    fail(PyExc_RuntimeError, "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of elements, but got %lld and %lld elements respectively",
+    fail(PyExc_RuntimeError,
+         "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of elements, but got "
+         "%lld and %lld elements respectively",
          ll(a->numel), ll(b->numel), ll(a->numel), ll(b->numel));
   check_same_dtype(c, a, b);
   if (PyObject* r = elsewhere(c)) return r;
@@ -163,10 +184,14 @@ PyObject* dot_kernel(Call& c) {
 Ref<Tensor> added(const Call& c, const Tensor* self, int ndim, const int64_t* sizes, const Arg& beta) {
   Ref<Tensor> r = empty(ndim, sizes, self->dtype, c.device);
   bool fits = self->ndim <= ndim;
-  for (int d = 0; fits && d < self->ndim; ++d) fits = self->sizes[d] == 1 || self->sizes[d] == sizes[ndim - self->ndim + d];
+  for (int d = 0; fits && d < self->ndim; ++d)
+    fits = self->sizes[d] == 1 || self->sizes[d] == sizes[ndim - self->ndim + d];
   if (!fits)
-    fail(PyExc_RuntimeError, "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
-         ll(sizes[ndim - 1]), ll(self->ndim ? self->sizes[self->ndim - 1] : 1), ndim - 1, shape_text(ndim, sizes).c_str(), shape_text(self).c_str());
+    fail(PyExc_RuntimeError,
+         "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %d.  "
+         "Target sizes: %s.  Tensor sizes: %s",
+         ll(sizes[ndim - 1]), ll(self->ndim ? self->sizes[self->ndim - 1] : 1), ndim - 1,
+         shape_text(ndim, sizes).c_str(), shape_text(self).c_str());
   if (c.device.type != kMeta && beta.to_double() != 0) copy_into(r.get(), self);
   return r;
 }
@@ -177,9 +202,12 @@ PyObject* addmm_kernel(Call& c) {
   check_rank("addmm", "mat1", a, 2);
   check_rank("addmm", "mat2", b, 2);
   if (a->sizes[1] != b->sizes[0])
-    fail(PyExc_RuntimeError, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", ll(a->sizes[0]), ll(a->sizes[1]), ll(b->sizes[0]), ll(b->sizes[1]));
+    fail(PyExc_RuntimeError, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", ll(a->sizes[0]),
+         ll(a->sizes[1]), ll(b->sizes[0]), ll(b->sizes[1]));
   check_same_dtype(c, a, b);
-  if (self->dtype != a->dtype) fail(PyExc_RuntimeError, "self and mat2 must have the same dtype, but got %s and %s", legacy_name(self->dtype), legacy_name(a->dtype));
+  if (self->dtype != a->dtype)
+    fail(PyExc_RuntimeError, "self and mat2 must have the same dtype, but got %s and %s", legacy_name(self->dtype),
+         legacy_name(a->dtype));
   if (PyObject* r = elsewhere(c)) return r;
   int64_t sizes[2] = {a->sizes[0], b->sizes[1]};
   Ref<Tensor> r = added(c, self, 2, sizes, beta);
@@ -200,9 +228,12 @@ PyObject* addmm_kernel(Call& c) {
 PyObject* addmv_kernel(Call& c) {
   Tensor *self = c.args[0].tensor, *a = c.args[1].tensor, *v = c.args[2].tensor;
   if (a->ndim != 2 || v->ndim != 1 || a->sizes[1] != v->sizes[0])
-    fail(PyExc_RuntimeError, "size mismatch, got input %s, mat %s, vec %s (addmv)", shape_text(self).c_str(), shape_text(a).c_str(), shape_text(v).c_str());
+    fail(PyExc_RuntimeError, "size mismatch, got input %s, mat %s, vec %s (addmv)", shape_text(self).c_str(),
+         shape_text(a).c_str(), shape_text(v).c_str());
   check_same_dtype(c, a, v);
-  if (self->dtype != a->dtype) fail(PyExc_RuntimeError, "addmv: input, mat and vec must have the same dtype, but got %s and %s", legacy_name(self->dtype), legacy_name(a->dtype));
+  if (self->dtype != a->dtype)
+    fail(PyExc_RuntimeError, "addmv: input, mat and vec must have the same dtype, but got %s and %s",
+         legacy_name(self->dtype), legacy_name(a->dtype));
   if (PyObject* r = elsewhere(c)) return r;
   Ref<Tensor> r = added(c, self, 1, a->sizes, c.args[3]);
   if (c.device.type == kMeta) return r.release_object();
@@ -227,9 +258,13 @@ PyObject* baddbmm_kernel(Call& c) {
   check_rank("baddbmm", "batch1", a, 3);
   check_rank("baddbmm", "batch2", b, 3);
   if (a->sizes[0] != b->sizes[0] || a->sizes[2] != b->sizes[1])
-    fail(PyExc_RuntimeError, "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].", ll(a->sizes[0]), ll(a->sizes[2]), ll(b->sizes[0]), ll(b->sizes[1]));
+    fail(PyExc_RuntimeError,
+         "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
+         ll(a->sizes[0]), ll(a->sizes[2]), ll(b->sizes[0]), ll(b->sizes[1]));
   check_same_dtype(c, a, b);
-  if (self->dtype != a->dtype) fail(PyExc_RuntimeError, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s", legacy_name(self->dtype), legacy_name(a->dtype), legacy_name(b->dtype));
+  if (self->dtype != a->dtype)
+    fail(PyExc_RuntimeError, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s",
+         legacy_name(self->dtype), legacy_name(a->dtype), legacy_name(b->dtype));
   if (PyObject* r = elsewhere(c)) return r;
   int64_t sizes[3] = {a->sizes[0], a->sizes[1], b->sizes[2]};
   Ref<Tensor> r = added(c, self, 3, sizes, c.args[3]);
@@ -254,8 +289,8 @@ PyObject* baddbmm_kernel(Call& c) {
 
 // ---- matmul: over the ops above, so that gradients and devices come with them
 
-OpHandle g_mm("mm"), g_bmm("bmm"), g_mv("mv"), g_dot("dot"), g_reshape("reshape"), g_expand("expand"), g_unsqueeze("unsqueeze"),
-    g_squeeze("squeeze.dim"), g_transpose("transpose.int");
+OpHandle g_mm("mm"), g_bmm("bmm"), g_mv("mv"), g_dot("dot"), g_reshape("reshape"), g_expand("expand"),
+    g_unsqueeze("unsqueeze"), g_squeeze("squeeze.dim"), g_transpose("transpose.int");
 
 Ref<Tensor> shaped(OpHandle& op, Tensor* t, const Dims& sizes) {
   if (t->ndim == sizes.n && std::equal(sizes.v, sizes.v + sizes.n, t->sizes)) return Ref<Tensor>::borrow(t);
@@ -274,7 +309,8 @@ Ref<Tensor> with_dim(OpHandle& op, Tensor* t, int64_t dim) {
 PyObject* matmul_kernel(Call& c) {
   Tensor *a = c.args[0].tensor, *b = c.args[1].tensor;
   if (!a->ndim || !b->ndim)
-    fail(PyExc_RuntimeError, "both arguments to matmul need to be at least 1D, but they are %dD and %dD", a->ndim, b->ndim);
+    fail(PyExc_RuntimeError, "both arguments to matmul need to be at least 1D, but they are %dD and %dD", a->ndim,
+         b->ndim);
   if (a->ndim == 2 && b->ndim == 2) return product(g_mm, a, b).release_object();
   if (a->ndim == 1 && b->ndim == 1) return product(g_dot, a, b).release_object();
   if (a->ndim == 2 && b->ndim == 1) return product(g_mv, a, b).release_object();
@@ -289,11 +325,12 @@ PyObject* matmul_kernel(Call& c) {
     Dims flat(2), result(a->ndim - 1, a->sizes);
     flat[0] = -1;
     flat[1] = k;
-    if (k == 0 || a->numel == 0) flat[0] = a->numel && k ? a->numel / k : [&] {
-      int64_t rows = 1;
-      for (int d = 0; d + 1 < a->ndim; ++d) rows *= a->sizes[d];
-      return rows;
-    }();
+    if (k == 0 || a->numel == 0)
+      flat[0] = a->numel && k ? a->numel / k : [&] {
+        int64_t rows = 1;
+        for (int d = 0; d + 1 < a->ndim; ++d) rows *= a->sizes[d];
+        return rows;
+      }();
     Ref<Tensor> rows = shaped(g_reshape, a, flat);
     Ref<Tensor> r = product(b->ndim == 1 ? g_mv : g_mm, rows.get(), b);
     if (b->ndim == 2) result.push(b->sizes[1]);
@@ -306,7 +343,9 @@ PyObject* matmul_kernel(Call& c) {
   for (int d = 0; d < n; ++d) {
     int64_t sa = d < n - na ? 1 : a->sizes[d - (n - na)], sb = d < n - nb ? 1 : b->sizes[d - (n - nb)];
     if (sa != sb && sa != 1 && sb != 1)
-      fail(PyExc_RuntimeError, "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d (matmul: got shapes %s and %s)",
+      fail(PyExc_RuntimeError,
+           "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d (matmul: "
+           "got shapes %s and %s)",
            ll(sa), ll(sb), d, shape_text(a).c_str(), shape_text(b).c_str());
     batch[d] = sa == 1 ? sb : sa;
     count *= batch[d];
@@ -332,8 +371,9 @@ PyObject* matmul_kernel(Call& c) {
 }  // namespace
 
 void register_matmul_ops() {
-  static const Native natives[] = {{"mm", mm_kernel, true},       {"bmm", bmm_kernel, true},     {"mv", mv_kernel, true},
-                                   {"dot", dot_kernel, true},     {"addmm", addmm_kernel, true}, {"addmv", addmv_kernel, true},
+  static const Native natives[] = {{"mm", mm_kernel, true},           {"bmm", bmm_kernel, true},
+                                   {"mv", mv_kernel, true},           {"dot", dot_kernel, true},
+                                   {"addmm", addmm_kernel, true},     {"addmv", addmv_kernel, true},
                                    {"baddbmm", baddbmm_kernel, true}, {"matmul", matmul_kernel, true}};
   register_natives(natives, sizeof natives / sizeof *natives);
 }

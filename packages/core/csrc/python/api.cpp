@@ -39,7 +39,9 @@ const Api table = {
     [](Tensor* t) { return guard<PyObject*>(nullptr, [&] { return as_object(detach(t)); }); },
     [](Tensor* t) { return guard<PyObject*>(nullptr, [&] { return array_of(t); }); },
     [](const char* name) -> Op* { return find_op(name); },
-    [](const Op* op, Arg* args, int nargs) { return guard<PyObject*>(nullptr, [&] { return call(op, args, nargs).release(); }); },
+    [](const Op* op, Arg* args, int nargs) {
+      return guard<PyObject*>(nullptr, [&] { return call(op, args, nargs).release(); });
+    },
     [](Call& c) { return guard<PyObject*>(nullptr, [&] { return dispatch(c); }); },
     [](const char* name, const char* device, Kernel kernel) {
       return guard<int>(-1, [&] {
@@ -80,7 +82,9 @@ const Api table = {
         return 0;
       });
     },
-    [](const Op* op, Arg* args, int nargs) { return guard<PyObject*>(nullptr, [&] { return call(op, args, nargs, true).release(); }); },
+    [](const Op* op, Arg* args, int nargs) {
+      return guard<PyObject*>(nullptr, [&] { return call(op, args, nargs, true).release(); });
+    },
 };
 
 }  // namespace

@@ -39,8 +39,8 @@ class Generator {
 
   uint64_t initial_seed_ = 0;
   uint32_t state_[kWords];
-  uint32_t words_[kWords];  // the outputs of `state_`
-  int next_ = kWords;       // of words_
+  uint32_t words_[kWords];   // the outputs of `state_`
+  int next_ = kWords;        // of words_
   bool seeded_only_ = true;  // nothing was drawn since seeding
   bool has_normal_ = false, has_float_normal_ = false;
   double normal_ = 0;

@@ -195,7 +195,9 @@ void fill_random_range(Generator& g, DType dtype, void* out, int64_t n, uint64_t
   with_real("random_", dtype, [&](auto zero) {
     using T = decltype(zero);
     T* o = static_cast<T*>(out);
-    const auto value = [=](uint64_t r) { return from_integer<T>(static_cast<int64_t>(r + static_cast<uint64_t>(base))); };
+    const auto value = [=](uint64_t r) {
+      return from_integer<T>(static_cast<int64_t>(r + static_cast<uint64_t>(base)));
+    };
     if (range != 0 && range < (uint64_t{1} << 28)) {
       // Remainders by multiplication (Lemire, Kaser and Kurz, 2019).
       const uint64_t inverse = range == 1 ? 0 : ~uint64_t{0} / range + 1;

@@ -73,13 +73,15 @@ static Ref<> byte_tuple(int n, const int64_t* values, int64_t scale) {
 PyObject* array_of(Tensor* t) {
   if (t->array) return Py_NewRef(t->array);
   if (t->device.type == kMeta)
-    fail(PyExc_NotImplementedError, "Cannot copy out of meta tensor; no data! Make the tensor on a device that has memory.");
+    fail(PyExc_NotImplementedError,
+         "Cannot copy out of meta tensor; no data! Make the tensor on a device that has memory.");
   int64_t size = itemsize(t->dtype);
   if (!t->is_cpu()) {
     Ref<> shape = byte_tuple(t->ndim, t->sizes, 1), strides = byte_tuple(t->ndim, t->strides, size);
-    t->array = Ref<>::check(PyObject_CallMethod(backend_of(t->device.type), "view", "OsOOL", t->storage->owner, name(t->dtype),
-                                                shape.get(), strides.get(), static_cast<long long>(t->offset * size)))
-                   .release();
+    t->array =
+        Ref<>::check(PyObject_CallMethod(backend_of(t->device.type), "view", "OsOOL", t->storage->owner, name(t->dtype),
+                                         shape.get(), strides.get(), static_cast<long long>(t->offset * size)))
+            .release();
     return Py_NewRef(t->array);
   }
   npy_intp shape[kMaxRank], strides[kMaxRank];
@@ -113,8 +115,11 @@ Ref<Tensor> from_ndarray(PyObject* o) {
   DType dtype;
   if (!dtype_from_numpy(reinterpret_cast<PyObject*>(PyArray_DESCR(a)), &dtype)) {
     Ref<> text(PyObject_Str(reinterpret_cast<PyObject*>(PyArray_DESCR(a))));
-    fail(PyExc_TypeError, "can't convert np.ndarray of type %s. The only supported types are: float64, float32, float16, bfloat16, complex64, complex128, "
-                          "int64, int32, int16, int8, uint8, and bool, in native byte order.", text ? PyUnicode_AsUTF8(text.get()) : "?");
+    fail(PyExc_TypeError,
+         "can't convert np.ndarray of type %s. The only supported types are: float64, float32, float16, bfloat16, "
+         "complex64, complex128, "
+         "int64, int32, int16, int8, uint8, and bool, in native byte order.",
+         text ? PyUnicode_AsUTF8(text.get()) : "?");
   }
   int ndim = PyArray_NDIM(a);
   int64_t size = itemsize(dtype);
@@ -124,13 +129,16 @@ Ref<Tensor> from_ndarray(PyObject* o) {
   for (int d = 0; d < ndim; ++d) {
     int64_t stride = PyArray_STRIDE(a, d), n = PyArray_DIM(a, d);
     if (stride % size)
-      fail(PyExc_ValueError, "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.");
+      fail(PyExc_ValueError,
+           "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
+           "memory.");
     t->sizes[d] = n;
     t->strides[d] = stride / size;
     if (PyArray_SIZE(a)) (stride < 0 ? low : high) += stride * (n - 1);
   }
   if (reinterpret_cast<uintptr_t>(PyArray_BYTES(a)) % itemsize(real_of(dtype)))
-    fail(PyExc_ValueError, "given numpy array is not aligned to its element size. Copy the numpy array to reallocate the memory.");
+    fail(PyExc_ValueError,
+         "given numpy array is not aligned to its element size. Copy the numpy array to reallocate the memory.");
   t->storage = foreign_storage(const_cast<char*>(low), high - low, {kCPU, -1}, o);
   t->storage->read_only = !PyArray_ISWRITEABLE(a);
   t->offset = (PyArray_BYTES(a) - low) / size;
@@ -149,14 +157,22 @@ Ref<Tensor> from_backend_array(PyObject* array, Device device) {
   PyObject *buffer, *shape, *strides;
   const char* dtype_name;
   long long offset;
-  if (!PyTuple_Check(parts.get())) fail(PyExc_TypeError, "%s backend: wrap() must return a tuple, got %s", device_type_name(device.type), Py_TYPE(parts.get())->tp_name);
-  if (!PyArg_ParseTuple(parts.get(), "OsO!O!L", &buffer, &dtype_name, &PyTuple_Type, &shape, &PyTuple_Type, &strides, &offset)) throw PythonError();
+  if (!PyTuple_Check(parts.get()))
+    fail(PyExc_TypeError, "%s backend: wrap() must return a tuple, got %s", device_type_name(device.type),
+         Py_TYPE(parts.get())->tp_name);
+  if (!PyArg_ParseTuple(parts.get(), "OsO!O!L", &buffer, &dtype_name, &PyTuple_Type, &shape, &PyTuple_Type, &strides,
+                        &offset))
+    throw PythonError();
   int i = 0;
   while (i < kNumDTypes && std::string(name(static_cast<DType>(i))) != dtype_name) ++i;
-  if (i == kNumDTypes) fail(PyExc_TypeError, "%s backend: wrap() returned the unknown dtype '%s'", device_type_name(device.type), dtype_name);
+  if (i == kNumDTypes)
+    fail(PyExc_TypeError, "%s backend: wrap() returned the unknown dtype '%s'", device_type_name(device.type),
+         dtype_name);
   auto dtype = static_cast<DType>(i);
   int ndim = static_cast<int>(PyTuple_GET_SIZE(shape));
-  if (PyTuple_GET_SIZE(strides) != ndim) fail(PyExc_ValueError, "%s backend: wrap() returned %d sizes and %d strides", device_type_name(device.type), ndim, static_cast<int>(PyTuple_GET_SIZE(strides)));
+  if (PyTuple_GET_SIZE(strides) != ndim)
+    fail(PyExc_ValueError, "%s backend: wrap() returned %d sizes and %d strides", device_type_name(device.type), ndim,
+         static_cast<int>(PyTuple_GET_SIZE(strides)));
   int64_t size = itemsize(dtype);
   Ref<Tensor> t(new_tensor(dtype, device, ndim));
   int64_t reach = offset + size;

@@ -15,13 +15,12 @@ DeviceType g_types[kMaxDeviceTypes];
 int g_ntypes = 0;
 
 struct DeviceObject {
-  PyObject_HEAD
-  Device value;
+  PyObject_HEAD Device value;
 };
 PyTypeObject* g_device_type = nullptr;
 PyObject* g_cpu_object = nullptr;
-// Given by Python: find(name) registers a device type or raises the error that lists the known ones; open(name) gives its
-// backend, opened.
+// Given by Python: find(name) registers a device type or raises the error that lists the known ones; open(name) gives
+// its backend, opened.
 PyObject* g_find_hook = nullptr;
 PyObject* g_open_hook = nullptr;
 
@@ -33,7 +32,8 @@ uint8_t find_or_load(const std::string& name) {
     i = find_device_type(name.c_str());
     if (i >= 0) return static_cast<uint8_t>(i);
   }
-  fail(PyExc_RuntimeError, "device: unknown device type, got '%s'. Install or register a backend for it.", name.c_str());
+  fail(PyExc_RuntimeError, "device: unknown device type, got '%s'. Install or register a backend for it.",
+       name.c_str());
 }
 
 Device parse(const char* text) {
@@ -55,12 +55,15 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"type", "index", nullptr};
     PyObject* type;
     PyObject* index = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index)) return nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
+      return nullptr;
     Device d;
     if (!device_from_object(type, &d))
       fail(PyExc_TypeError, "device(): argument 'type' must be str, int or device, not %s", Py_TYPE(type)->tp_name);
     if (index != Py_None) {
-      if (d.index >= 0) fail(PyExc_RuntimeError, "type (string) must not include an index because index was passed explicitly: %s", device_text(d).c_str());
+      if (d.index >= 0)
+        fail(PyExc_RuntimeError, "type (string) must not include an index because index was passed explicitly: %s",
+             device_text(d).c_str());
       long i = PyLong_AsLong(index);
       if (i == -1 && PyErr_Occurred()) return nullptr;
       if (i < 0 || i > 127) fail(PyExc_RuntimeError, "Device index must not be negative and at most 127, got %ld", i);
@@ -95,15 +98,16 @@ PyGetSetDef getset[] = {{"type", get_type, nullptr, "The device type, as 'cpu'."
                         {"index", get_index, nullptr, "Which device of the type, or None.", nullptr},
                         {}};
 PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {}};
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
-                       {Py_tp_repr, reinterpret_cast<void*>(repr)},
-                       {Py_tp_str, reinterpret_cast<void*>(str)},
-                       {Py_tp_hash, reinterpret_cast<void*>(hash)},
-                       {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
-                       {Py_tp_getset, getset},
-                       {Py_tp_methods, methods},
-                       {Py_tp_doc, const_cast<char*>("Where a tensor lives: a device type and, where there are several, an index.")},
-                       {}};
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(make)},
+    {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_str, reinterpret_cast<void*>(str)},
+    {Py_tp_hash, reinterpret_cast<void*>(hash)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+    {Py_tp_getset, getset},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, const_cast<char*>("Where a tensor lives: a device type and, where there are several, an index.")},
+    {}};
 PyType_Spec spec = {"rushlight.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, slots};
 
 PyObject* new_device_object(Device d) {
@@ -159,7 +163,9 @@ Device resolve(Device d) {
 uint8_t register_device_type(const char* name) {
   int i = find_device_type(name);
   if (i >= 0) return static_cast<uint8_t>(i);
-  if (g_ntypes == kMaxDeviceTypes) fail(PyExc_RuntimeError, "register_device_type: at most %d device types, got one more: '%s'", kMaxDeviceTypes, name);
+  if (g_ntypes == kMaxDeviceTypes)
+    fail(PyExc_RuntimeError, "register_device_type: at most %d device types, got one more: '%s'", kMaxDeviceTypes,
+         name);
   g_types[g_ntypes].name = name;
   return static_cast<uint8_t>(g_ntypes++);
 }
@@ -173,7 +179,9 @@ const char* device_type_name(uint8_t type) { return g_types[type].name.c_str(); 
 PyObject* backend_of(uint8_t type) {
   PyObject*& backend = g_types[type].backend;
   if (!backend) {
-    if (!g_open_hook) fail(PyExc_RuntimeError, "device type '%s': backends cannot be opened before rushlight is imported", device_type_name(type));
+    if (!g_open_hook)
+      fail(PyExc_RuntimeError, "device type '%s': backends cannot be opened before rushlight is imported",
+           device_type_name(type));
     backend = Ref<>::check(PyObject_CallFunction(g_open_hook, "s", device_type_name(type))).release();
   }
   return backend;

@@ -8,8 +8,7 @@ namespace rl {
 namespace {
 
 struct DTypeObject {
-  PyObject_HEAD
-  DType value;
+  PyObject_HEAD DType value;
 };
 
 PyTypeObject* g_dtype_type = nullptr;
@@ -45,7 +44,8 @@ PyType_Slot slots[] = {{Py_tp_repr, reinterpret_cast<void*>(repr)},
                        {Py_tp_methods, methods},
                        {Py_tp_doc, const_cast<char*>("The type of a tensor's elements.")},
                        {}};
-PyType_Spec spec = {"rushlight.dtype", sizeof(DTypeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+PyType_Spec spec = {"rushlight.dtype", sizeof(DTypeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    slots};
 
 }  // namespace
 

@@ -25,7 +25,8 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (PyLong_Check(item)) continue;
     PyObject* index = PyNumber_Index(item);
     if (!index) {
-      PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i, Py_TYPE(item)->tp_name);
+      PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i,
+                   Py_TYPE(item)->tp_name);
       Py_DECREF(self);
       return nullptr;
     }
@@ -48,16 +49,15 @@ PyObject* repr(PyObject* self) {
 
 PyObject* numel(PyObject* self, PyObject*) {
   Ref<> n(PyLong_FromLong(1));
-  for (Py_ssize_t i = 0; n && i < PyTuple_GET_SIZE(self); ++i) n = Ref<>(PyNumber_Multiply(n.get(), PyTuple_GET_ITEM(self, i)));
+  for (Py_ssize_t i = 0; n && i < PyTuple_GET_SIZE(self); ++i)
+    n = Ref<>(PyNumber_Multiply(n.get(), PyTuple_GET_ITEM(self, i)));
   return n.release();
 }
 
 PyObject* concat(PyObject* a, PyObject* b) { return wrap(PyTuple_Type.tp_as_sequence->sq_concat(a, b)); }
 PyObject* repeat(PyObject* a, Py_ssize_t n) { return wrap(PyTuple_Type.tp_as_sequence->sq_repeat(a, n)); }
 PyObject* subscript(PyObject* a, PyObject* key) { return wrap(PyTuple_Type.tp_as_mapping->mp_subscript(a, key)); }
-PyObject* reduce(PyObject* self, PyObject*) {
-  return Py_BuildValue("O(N)", g_size_type, PySequence_Tuple(self));
-}
+PyObject* reduce(PyObject* self, PyObject*) { return Py_BuildValue("O(N)", g_size_type, PySequence_Tuple(self)); }
 
 PyMethodDef methods[] = {{"numel", numel, METH_NOARGS, "The number of elements of a tensor of this size."},
                          {"__reduce__", reduce, METH_NOARGS, nullptr},

@@ -48,7 +48,8 @@ static void free_geometry(Tensor* t) {
 }
 
 static void reserve_geometry(Tensor* t, int ndim) {
-  if (ndim > kMaxRank) fail(PyExc_RuntimeError, "tensors have at most %d dimensions, got %d. Reshape to fewer.", kMaxRank, ndim);
+  if (ndim > kMaxRank)
+    fail(PyExc_RuntimeError, "tensors have at most %d dimensions, got %d. Reshape to fewer.", kMaxRank, ndim);
   if (ndim <= kInlineDims) {
     t->sizes = t->dims;
     t->strides = t->dims + kInlineDims;
@@ -147,14 +148,16 @@ int64_t checked_numel(int ndim, const int64_t* sizes) {
   if (zero) return 0;
   for (int d = 0; d < ndim; ++d)
     if (__builtin_mul_overflow(n, sizes[d], &n))
-      fail(PyExc_RuntimeError, "numel: integer multiplication overflow, got sizes=%s. Ask for fewer elements.", shape_text(ndim, sizes).c_str());
+      fail(PyExc_RuntimeError, "numel: integer multiplication overflow, got sizes=%s. Ask for fewer elements.",
+           shape_text(ndim, sizes).c_str());
   return n;
 }
 
 static int64_t checked_nbytes(int64_t numel, DType dtype, int ndim, const int64_t* sizes) {
   int64_t nbytes;
   if (__builtin_mul_overflow(numel, itemsize(dtype), &nbytes) || nbytes > INT64_MAX / 2)
-    fail(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=%s of %s. Ask for fewer elements.", shape_text(ndim, sizes).c_str(), name(dtype));
+    fail(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=%s of %s. Ask for fewer elements.",
+         shape_text(ndim, sizes).c_str(), name(dtype));
   return nbytes;
 }
 
@@ -181,9 +184,12 @@ static int64_t extent_of(int ndim, const int64_t* sizes, const int64_t* strides)
   for (int d = 0; d < ndim; ++d) {
     if (sizes[d] == 0) return 0;
     int64_t reach;
-    if (strides[d] < 0) fail(PyExc_RuntimeError, "as_strided: Negative strides are not supported at the moment, got strides: %s", shape_text(ndim, strides).c_str());
+    if (strides[d] < 0)
+      fail(PyExc_RuntimeError, "as_strided: Negative strides are not supported at the moment, got strides: %s",
+           shape_text(ndim, strides).c_str());
     if (__builtin_mul_overflow(sizes[d] - 1, strides[d], &reach) || __builtin_add_overflow(extent, reach, &extent))
-      fail(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=%s and strides=%s", shape_text(ndim, sizes).c_str(), shape_text(ndim, strides).c_str());
+      fail(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=%s and strides=%s",
+           shape_text(ndim, sizes).c_str(), shape_text(ndim, strides).c_str());
   }
   return extent;
 }
@@ -227,7 +233,9 @@ Ref<Tensor> full(int ndim, const int64_t* sizes, DType dtype, Device device, con
   return t;
 }
 
-Ref<Tensor> from_number(const Arg& number, DType dtype, Device device) { return full(0, nullptr, dtype, device, number); }
+Ref<Tensor> from_number(const Arg& number, DType dtype, Device device) {
+  return full(0, nullptr, dtype, device, number);
+}
 
 // ---- views
 
@@ -328,7 +336,8 @@ Overlap overlap(const Tensor* a, const Tensor* b) {
     for (int d = 0; d < t->ndim; ++d)
       if (t->sizes[d] > 1) step = std::gcd(step, std::abs(t->strides[d]) * itemsize(t->dtype));
   int64_t gap = std::abs(la - lb);
-  if (step > 0 && gap % step >= itemsize(lb < la ? b->dtype : a->dtype) && step - gap % step >= itemsize(lb < la ? a->dtype : b->dtype))
+  if (step > 0 && gap % step >= itemsize(lb < la ? b->dtype : a->dtype) &&
+      step - gap % step >= itemsize(lb < la ? a->dtype : b->dtype))
     return Overlap::None;
   return Overlap::Partial;
 }
@@ -336,8 +345,11 @@ Overlap overlap(const Tensor* a, const Tensor* b) {
 int64_t wrap_dim(const char* op, int64_t dim, int64_t ndim) {
   int64_t n = std::max<int64_t>(ndim, 1);
   if (dim < -n || dim >= n)
-    fail(PyExc_IndexError, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld): %s of a tensor with %lld dimensions.",
-         static_cast<long long>(-n), static_cast<long long>(n - 1), static_cast<long long>(dim), op, static_cast<long long>(ndim));
+    fail(PyExc_IndexError,
+         "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld): %s of a tensor with %lld "
+         "dimensions.",
+         static_cast<long long>(-n), static_cast<long long>(n - 1), static_cast<long long>(dim), op,
+         static_cast<long long>(ndim));
   return dim < 0 ? dim + n : dim;
 }
 
@@ -356,7 +368,9 @@ std::string device_text(Device d) {
   return s;
 }
 
-std::string describe(const Tensor* t) { return std::string(name(t->dtype)) + shape_text(t) + " on " + device_text(t->device); }
+std::string describe(const Tensor* t) {
+  return std::string(name(t->dtype)) + shape_text(t) + " on " + device_text(t->device);
+}
 
 const char* legacy_name(DType t) {
   static const char* names[kNumDTypes] = {"Byte",     "Char",  "Short",  "Int",          "Long",          "Half",

@@ -15,9 +15,9 @@ namespace {
 
 // What Python gives to C++ once: set with _C.set_hook(name, callable).
 struct Hooks {
-  PyObject* repr = nullptr;          // Tensor -> str
-  PyObject* legacy_new = nullptr;    // Tensor(...) -> Tensor
-  PyObject* reduce = nullptr;        // Tensor -> what pickle wants
+  PyObject* repr = nullptr;        // Tensor -> str
+  PyObject* legacy_new = nullptr;  // Tensor(...) -> Tensor
+  PyObject* reduce = nullptr;      // Tensor -> what pickle wants
 } g_hooks;
 
 Tensor* self_of(PyObject* o) { return reinterpret_cast<Tensor*>(o); }
@@ -66,7 +66,8 @@ Ref<Tensor> as_subclass(PyTypeObject* type, Tensor* t) {
 }
 
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  if (!g_hooks.legacy_new) return PyErr_Format(PyExc_TypeError, "Tensor() cannot be made before rushlight is imported"), nullptr;
+  if (!g_hooks.legacy_new)
+    return PyErr_Format(PyExc_TypeError, "Tensor() cannot be made before rushlight is imported"), nullptr;
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     Ref<> t = Ref<>::check(PyObject_Call(g_hooks.legacy_new, args, kwargs));
     if (type == g_tensor_type) return t.release();
@@ -126,7 +127,8 @@ PyObject* get_data(PyObject* self, void*) {
 }
 int set_data(PyObject* self, PyObject* value, void*) {
   return guard<int>(-1, [&] {
-    if (!value || !is_tensor(value)) fail(PyExc_TypeError, "data: must be set to a Tensor, not %s", value ? Py_TYPE(value)->tp_name : "deleted");
+    if (!value || !is_tensor(value))
+      fail(PyExc_TypeError, "data: must be set to a Tensor, not %s", value ? Py_TYPE(value)->tp_name : "deleted");
     Tensor *t = self_of(self), *v = as_tensor(value);
     Storage* own = alias_storage(v->storage);
     release(t->storage);
@@ -166,7 +168,8 @@ PyObject* m_size(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* 
     if (!given || args[0] == Py_None) return size_object(t->ndim, t->sizes);
     int64_t d = PyLong_AsLongLong(args[0]);
     if (d == -1 && PyErr_Occurred()) return nullptr;
-    if (!t->ndim) fail(PyExc_IndexError, "Dimension specified as %lld but tensor has no dimensions", static_cast<long long>(d));
+    if (!t->ndim)
+      fail(PyExc_IndexError, "Dimension specified as %lld but tensor has no dimensions", static_cast<long long>(d));
     return PyLong_FromLongLong(t->sizes[wrap_dim("size", d, t->ndim)]);
   });
 }
@@ -178,7 +181,8 @@ PyObject* m_stride(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject
     if (given && args[0] != Py_None) {
       int64_t d = PyLong_AsLongLong(args[0]);
       if (d == -1 && PyErr_Occurred()) return nullptr;
-      if (!t->ndim) fail(PyExc_IndexError, "Dimension specified as %lld but tensor has no dimensions", static_cast<long long>(d));
+      if (!t->ndim)
+        fail(PyExc_IndexError, "Dimension specified as %lld but tensor has no dimensions", static_cast<long long>(d));
       return PyLong_FromLongLong(t->strides[wrap_dim("stride", d, t->ndim)]);
     }
     PyObject* tuple = PyTuple_New(t->ndim);
@@ -243,10 +247,15 @@ PyObject* m_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:numpy", const_cast<char**>(names), &force)) return nullptr;
     Tensor* t = self_of(self);
     if (t->device.type == kMeta || (!t->is_cpu() && !force))
-      fail(PyExc_TypeError, "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.", device_text(t->device).c_str());
+      fail(PyExc_TypeError,
+           "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
+           device_text(t->device).c_str());
     if (t->flags & kRequiresGrad && !force)
       fail(PyExc_RuntimeError, "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
-    if (t->dtype == DType::BFloat16 && !force) fail(PyExc_TypeError, "Got unsupported ScalarType BFloat16. Convert it with .float() first, or pass force=True for an ml_dtypes array.");
+    if (t->dtype == DType::BFloat16 && !force)
+      fail(PyExc_TypeError,
+           "Got unsupported ScalarType BFloat16. Convert it with .float() first, or pass force=True for an ml_dtypes "
+           "array.");
     return array_of(on_host(t).get());
   });
 }
@@ -255,7 +264,8 @@ PyObject* m_array(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     static const char* names[] = {"dtype", "copy", nullptr};
     PyObject *dtype = Py_None, *copy = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char**>(names), &dtype, &copy)) return nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char**>(names), &dtype, &copy))
+      return nullptr;
     Ref<> empty_args = Ref<>::check(PyTuple_New(0));
     Ref<> array = Ref<>::check(m_numpy(self, empty_args.get(), nullptr));
     if (dtype != Py_None) return PyObject_CallMethod(array.get(), "astype", "O", dtype);
@@ -286,8 +296,11 @@ PyObject* m_make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"cls", "data", "require_grad", nullptr};
     PyObject *type, *data;
     int require = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!|p:_make_subclass", const_cast<char**>(names), &PyType_Type, &type, g_tensor_type, &data, &require)) return nullptr;
-    if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), g_tensor_type)) fail(PyExc_TypeError, "_make_subclass: cls must be a type that inherits from Tensor");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!|p:_make_subclass", const_cast<char**>(names), &PyType_Type,
+                                     &type, g_tensor_type, &data, &require))
+      return nullptr;
+    if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), g_tensor_type))
+      fail(PyExc_TypeError, "_make_subclass: cls must be a type that inherits from Tensor");
     Ref<Tensor> r = as_subclass(reinterpret_cast<PyTypeObject*>(type), as_tensor(data));
     if (require && PyObject_SetAttrString(r.object(), "requires_grad", Py_True) < 0) return nullptr;
     return r.release_object();
@@ -311,7 +324,8 @@ PyMethodDef methods[] = {
     {"ndimension", m_dim, METH_NOARGS, "The number of dimensions."},
     {"numel", m_numel, METH_NOARGS, "The number of elements."},
     {"nelement", m_numel, METH_NOARGS, "The number of elements."},
-    {"storage_offset", m_storage_offset, METH_NOARGS, "Elements between the start of the storage and the first element."},
+    {"storage_offset", m_storage_offset, METH_NOARGS,
+     "Elements between the start of the storage and the first element."},
     {"element_size", m_element_size, METH_NOARGS, "Bytes per element."},
     {"data_ptr", m_data_ptr, METH_NOARGS, "The address of the first element."},
     {"is_floating_point", m_is_floating, METH_NOARGS, "True for a floating-point dtype."},
@@ -325,7 +339,8 @@ PyMethodDef methods[] = {
     {"__array__", FAST(m_array), METH_VARARGS | METH_KEYWORDS, "An ndarray over the same memory."},
     {"_array", m_backend_array, METH_NOARGS, "The backend's array over the same memory."},
     {"as_subclass", m_as_subclass, METH_O, "The same tensor as an instance of a subclass."},
-    {"_make_subclass", FAST(m_make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC, "A leaf of a subclass over a tensor's memory."},
+    {"_make_subclass", FAST(m_make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
+     "A leaf of a subclass over a tensor's memory."},
     {"__reduce_ex__", m_reduce, METH_O, nullptr},
     {"__format__", m_dir_format, METH_O, nullptr},
     {}};
@@ -344,12 +359,29 @@ struct Binding {
   const char* op;
   Slot* slot;
 };
-const Binding kBindings[] = {
-    {"add", &g_add}, {"sub", &g_sub}, {"mul", &g_mul}, {"div", &g_div}, {"floor_divide", &g_floor_div}, {"remainder", &g_remainder},
-    {"pow", &g_pow}, {"matmul", &g_matmul}, {"bitwise_and", &g_and}, {"bitwise_or", &g_or}, {"bitwise_xor", &g_xor},
-    {"bitwise_left_shift", &g_shl}, {"bitwise_right_shift", &g_shr}, {"neg", &g_neg}, {"positive", &g_pos}, {"abs", &g_abs},
-    {"bitwise_not", &g_invert}, {"lt", &g_compare[Py_LT]}, {"le", &g_compare[Py_LE]}, {"eq", &g_compare[Py_EQ]},
-    {"ne", &g_compare[Py_NE]}, {"gt", &g_compare[Py_GT]}, {"ge", &g_compare[Py_GE]}};
+const Binding kBindings[] = {{"add", &g_add},
+                             {"sub", &g_sub},
+                             {"mul", &g_mul},
+                             {"div", &g_div},
+                             {"floor_divide", &g_floor_div},
+                             {"remainder", &g_remainder},
+                             {"pow", &g_pow},
+                             {"matmul", &g_matmul},
+                             {"bitwise_and", &g_and},
+                             {"bitwise_or", &g_or},
+                             {"bitwise_xor", &g_xor},
+                             {"bitwise_left_shift", &g_shl},
+                             {"bitwise_right_shift", &g_shr},
+                             {"neg", &g_neg},
+                             {"positive", &g_pos},
+                             {"abs", &g_abs},
+                             {"bitwise_not", &g_invert},
+                             {"lt", &g_compare[Py_LT]},
+                             {"le", &g_compare[Py_LE]},
+                             {"eq", &g_compare[Py_EQ]},
+                             {"ne", &g_compare[Py_NE]},
+                             {"gt", &g_compare[Py_GT]},
+                             {"ge", &g_compare[Py_GE]}};
 
 // One operand; false: not something that tensors take (the other operand's type may).
 bool operand(PyObject* o, Arg* a) {
@@ -421,7 +453,8 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   Arg probe;
   if (!is_tensor(b) && (op == Py_EQ || op == Py_NE)) {
     // `tensor == "text"` and the like compare by identity, as objects do.
-    bool number = PyFloat_Check(b) || PyLong_Check(b) || PyComplex_Check(b) || guard<bool>(false, [&] { return number_from_object(b, &probe); });
+    bool number = PyFloat_Check(b) || PyLong_Check(b) || PyComplex_Check(b) ||
+                  guard<bool>(false, [&] { return number_from_object(b, &probe); });
     if (!number) {
       if (PyErr_Occurred()) PyErr_Clear();
       return Py_NewRef(Py_NotImplemented);
@@ -434,7 +467,8 @@ int nb_bool(PyObject* self) {
   return guard<int>(-1, [&] {
     Tensor* t = self_of(self);
     if (t->numel != 1)
-      fail(PyExc_RuntimeError, t->numel ? "Boolean value of Tensor with more than one value is ambiguous" : "Boolean value of Tensor with no values is ambiguous");
+      fail(PyExc_RuntimeError, t->numel ? "Boolean value of Tensor with more than one value is ambiguous"
+                                        : "Boolean value of Tensor with no values is ambiguous");
     if (t->is_cpu()) {
       const char* p = t->data;
       for (int64_t i = 0, n = itemsize(t->dtype); is_integral(t->dtype) || t->dtype == DType::Bool ? i < n : false; ++i)
@@ -498,7 +532,8 @@ int contains(PyObject* self, PyObject* element) {
   Arg probe;
   if (!is_tensor(element) && !guard<bool>(false, [&] { return number_from_object(element, &probe); })) {
     if (!PyErr_Occurred())
-      PyErr_Format(PyExc_RuntimeError, "Tensor.__contains__ only supports Tensor or scalar, but you passed in a %s.", Py_TYPE(element)->tp_name);
+      PyErr_Format(PyExc_RuntimeError, "Tensor.__contains__ only supports Tensor or scalar, but you passed in a %s.",
+                   Py_TYPE(element)->tp_name);
     return -1;
   }
   Ref<> same(compare(self, element, Py_EQ));
@@ -517,22 +552,61 @@ PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(Tensor, dict), 
                          {"__weaklistoffset__", T_PYSSIZET, offsetof(Tensor, weakrefs), READONLY, nullptr},
                          {}};
 #define SLOT(name, fn) {Py_##name, reinterpret_cast<void*>(fn)}
-PyType_Slot slots[] = {
-    SLOT(tp_new, tensor_new), SLOT(tp_init, tensor_init), SLOT(tp_dealloc, destroy_tensor), SLOT(tp_traverse, traverse), SLOT(tp_clear, clear),
-    SLOT(tp_setattro, setattro), SLOT(tp_getset, getset), SLOT(tp_methods, methods), SLOT(tp_members, members),
-    SLOT(tp_repr, repr), SLOT(tp_hash, hash), SLOT(tp_richcompare, compare), SLOT(tp_iter, iter),
-    SLOT(nb_add, nb_add), SLOT(nb_subtract, nb_sub), SLOT(nb_multiply, nb_mul), SLOT(nb_true_divide, nb_div), SLOT(nb_floor_divide, nb_floordiv),
-    SLOT(nb_remainder, nb_mod), SLOT(nb_power, nb_pow), SLOT(nb_matrix_multiply, nb_matmul), SLOT(nb_and, nb_and), SLOT(nb_or, nb_or),
-    SLOT(nb_xor, nb_xor), SLOT(nb_lshift, nb_shl), SLOT(nb_rshift, nb_shr),
-    SLOT(nb_inplace_add, nb_iadd), SLOT(nb_inplace_subtract, nb_isub), SLOT(nb_inplace_multiply, nb_imul), SLOT(nb_inplace_true_divide, nb_idiv),
-    SLOT(nb_inplace_floor_divide, nb_ifloordiv), SLOT(nb_inplace_remainder, nb_imod), SLOT(nb_inplace_power, nb_ipow),
-    SLOT(nb_inplace_and, nb_iand), SLOT(nb_inplace_or, nb_ior), SLOT(nb_inplace_xor, nb_ixor), SLOT(nb_inplace_lshift, nb_ishl), SLOT(nb_inplace_rshift, nb_ishr),
-    SLOT(nb_negative, nb_neg), SLOT(nb_positive, nb_pos), SLOT(nb_absolute, nb_abs), SLOT(nb_invert, nb_invert),
-    SLOT(nb_bool, nb_bool), SLOT(nb_float, nb_float), SLOT(nb_int, nb_int), SLOT(nb_index, nb_index),
-    SLOT(mp_length, length), SLOT(mp_subscript, subscript), SLOT(mp_ass_subscript, ass_subscript), SLOT(sq_length, length), SLOT(sq_contains, contains),
-    {Py_tp_doc, const_cast<char*>("An n-dimensional array of one dtype on one device.")},
-    {}};
-PyType_Spec spec = {"rushlight.Tensor", sizeof(Tensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+PyType_Slot slots[] = {SLOT(tp_new, tensor_new),
+                       SLOT(tp_init, tensor_init),
+                       SLOT(tp_dealloc, destroy_tensor),
+                       SLOT(tp_traverse, traverse),
+                       SLOT(tp_clear, clear),
+                       SLOT(tp_setattro, setattro),
+                       SLOT(tp_getset, getset),
+                       SLOT(tp_methods, methods),
+                       SLOT(tp_members, members),
+                       SLOT(tp_repr, repr),
+                       SLOT(tp_hash, hash),
+                       SLOT(tp_richcompare, compare),
+                       SLOT(tp_iter, iter),
+                       SLOT(nb_add, nb_add),
+                       SLOT(nb_subtract, nb_sub),
+                       SLOT(nb_multiply, nb_mul),
+                       SLOT(nb_true_divide, nb_div),
+                       SLOT(nb_floor_divide, nb_floordiv),
+                       SLOT(nb_remainder, nb_mod),
+                       SLOT(nb_power, nb_pow),
+                       SLOT(nb_matrix_multiply, nb_matmul),
+                       SLOT(nb_and, nb_and),
+                       SLOT(nb_or, nb_or),
+                       SLOT(nb_xor, nb_xor),
+                       SLOT(nb_lshift, nb_shl),
+                       SLOT(nb_rshift, nb_shr),
+                       SLOT(nb_inplace_add, nb_iadd),
+                       SLOT(nb_inplace_subtract, nb_isub),
+                       SLOT(nb_inplace_multiply, nb_imul),
+                       SLOT(nb_inplace_true_divide, nb_idiv),
+                       SLOT(nb_inplace_floor_divide, nb_ifloordiv),
+                       SLOT(nb_inplace_remainder, nb_imod),
+                       SLOT(nb_inplace_power, nb_ipow),
+                       SLOT(nb_inplace_and, nb_iand),
+                       SLOT(nb_inplace_or, nb_ior),
+                       SLOT(nb_inplace_xor, nb_ixor),
+                       SLOT(nb_inplace_lshift, nb_ishl),
+                       SLOT(nb_inplace_rshift, nb_ishr),
+                       SLOT(nb_negative, nb_neg),
+                       SLOT(nb_positive, nb_pos),
+                       SLOT(nb_absolute, nb_abs),
+                       SLOT(nb_invert, nb_invert),
+                       SLOT(nb_bool, nb_bool),
+                       SLOT(nb_float, nb_float),
+                       SLOT(nb_int, nb_int),
+                       SLOT(nb_index, nb_index),
+                       SLOT(mp_length, length),
+                       SLOT(mp_subscript, subscript),
+                       SLOT(mp_ass_subscript, ass_subscript),
+                       SLOT(sq_length, length),
+                       SLOT(sq_contains, contains),
+                       {Py_tp_doc, const_cast<char*>("An n-dimensional array of one dtype on one device.")},
+                       {}};
+PyType_Spec spec = {"rushlight.Tensor", sizeof(Tensor), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 
 }  // namespace
 
@@ -540,7 +614,8 @@ void bind_slot(Operator* o) {
   const char* text = PyUnicode_AsUTF8(o->name);
   for (auto& b : kBindings) {
     if (!o->inplace && !std::strcmp(text, b.op)) b.slot->plain = o;
-    if (o->inplace && !std::strncmp(text, b.op, std::strlen(b.op)) && !std::strcmp(text + std::strlen(b.op), "_")) b.slot->inplace = o;
+    if (o->inplace && !std::strncmp(text, b.op, std::strlen(b.op)) && !std::strcmp(text + std::strlen(b.op), "_"))
+      b.slot->inplace = o;
   }
 }
 
@@ -549,13 +624,16 @@ void set_tensor_hook(const char* name, PyObject* fn) {
                     : !std::strcmp(name, "legacy_new") ? &g_hooks.legacy_new
                     : !std::strcmp(name, "reduce")     ? &g_hooks.reduce
                                                        : nullptr;
-  if (!slot) fail(PyExc_ValueError, "set_hook: unknown hook '%s', known are find_device_type, legacy_new, open_backend, reduce, repr", name);
+  if (!slot)
+    fail(PyExc_ValueError,
+         "set_hook: unknown hook '%s', known are find_device_type, legacy_new, open_backend, reduce, repr", name);
   Py_INCREF(fn);
   Py_XSETREF(*slot, fn);
 }
 
 void add_tensor_attribute(const char* attribute, PyObject* descriptor) {
-  if (PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), attribute, descriptor) < 0) throw PythonError();
+  if (PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), attribute, descriptor) < 0)
+    throw PythonError();
 }
 
 void init_tensor_type(PyObject* module) {

@@ -88,8 +88,10 @@ void test_threads() {
           const size_t s = 1 + (seed >> 8) % (i % 100 == 0 ? 300000 : 3000);
           void* p = rl::allocate(s);
           *static_cast<unsigned char*>(p) = static_cast<unsigned char>(s & 0xff);
-          if (i % 3 != 0 || pass == 1) rl::deallocate(p, s);
-          else made[t].push_back({p, s});
+          if (i % 3 != 0 || pass == 1)
+            rl::deallocate(p, s);
+          else
+            made[t].push_back({p, s});
         }
       });
     }

@@ -83,8 +83,8 @@ void check(rl::DType dtype, int64_t m, int64_t n, int64_t k, int la, int lb, int
       same = std::abs(expected[i] - c.data[i]) <= tolerance * (static_cast<double>(k) + 4);
     }
     if (!same) {
-      std::printf("%s: m=%d n=%d k=%d layouts %d %d %d variant %d: wrong at %d\n", rl::name(dtype), int(m), int(n), int(k), la,
-                  lb, lc, variant, int(i));
+      std::printf("%s: m=%d n=%d k=%d layouts %d %d %d variant %d: wrong at %d\n", rl::name(dtype), int(m), int(n),
+                  int(k), la, lb, lc, variant, int(i));
       ++failures;
       return;
     }
@@ -97,7 +97,8 @@ void check_all(rl::DType dtype, double tolerance, bool thorough) {
     for (int lb : {0, 1, 2, 3, 4}) {
       for (int lc : {0, 1, 2, 3}) {
         for (int64_t m : {1, 3, 17}) {
-          for (int64_t n : {1, 5, 33}) check<T>(dtype, m, n, 1 + (m * n) % 19, la, lb, lc, (la + lb + lc) % 8, tolerance);
+          for (int64_t n : {1, 5, 33})
+            check<T>(dtype, m, n, 1 + (m * n) % 19, la, lb, lc, (la + lb + lc) % 8, tolerance);
         }
       }
     }
@@ -130,7 +131,8 @@ void check_half(rl::DType dtype, float (*widen)(uint16_t), uint16_t (*narrow)(fl
   for (auto& x : a) x = narrow(random_value<float>());
   for (auto& x : b) x = narrow(random_value<float>());
   rl::GemmArgs g;
-  g.m = m, g.n = n, g.k = k, g.a = a.data(), g.a_row = k, g.a_col = 1, g.b = b.data(), g.b_row = n, g.b_col = 1, g.c = c.data();
+  g.m = m, g.n = n, g.k = k, g.a = a.data(), g.a_row = k, g.a_col = 1, g.b = b.data(), g.b_row = n, g.b_col = 1,
+  g.c = c.data();
   g.c_row = n, g.c_col = 1;
   rl::gemm(dtype, g);
   for (int64_t i = 0; i < m; ++i) {
@@ -171,7 +173,8 @@ uint16_t narrow_half(float f) {  // exact for multiples of 2^-10 below 2
   int exponent;
   const float fraction = std::frexp(std::fabs(f), &exponent);
   if (fraction == 0) return 0;
-  return static_cast<uint16_t>((f < 0 ? 0x8000 : 0) | (exponent + 14) << 10 | (static_cast<int>(fraction * 2048) & 1023));
+  return static_cast<uint16_t>((f < 0 ? 0x8000 : 0) | (exponent + 14) << 10 |
+                               (static_cast<int>(fraction * 2048) & 1023));
 }
 
 // A broadcast batch dimension, and an output whose batches interleave.

@@ -13,12 +13,12 @@
 #include <unistd.h>
 #endif
 
-#define CHECK(x)                                                        \
-  do {                                                                  \
-    if (!(x)) {                                                         \
+#define CHECK(x)                                                                 \
+  do {                                                                           \
+    if (!(x)) {                                                                  \
       std::fprintf(stderr, "%s:%d: CHECK(%s) failed\n", __FILE__, __LINE__, #x); \
-      std::abort();                                                     \
-    }                                                                   \
+      std::abort();                                                              \
+    }                                                                            \
   } while (0)
 
 namespace {

@@ -83,7 +83,8 @@ void check(DType dtype, const Layout& l, uint64_t mask, int64_t gap) {
                    static_cast<char*>(out), params);
   };
   auto close = [&](long double got, long double want, long double scale) {
-    CHECK(std::abs(got - want) <= scale * 8 * std::numeric_limits<T>::epsilon() + (std::is_integral<T>::value ? 0 : 1e-30L));
+    CHECK(std::abs(got - want) <=
+          scale * 8 * std::numeric_limits<T>::epsilon() + (std::is_integral<T>::value ? 0 : 1e-30L));
   };
   std::vector<long double> sum(outputs), magnitude(outputs), squares(outputs), top(outputs, -1e30L);
   std::vector<int64_t> place(outputs), nonzero(outputs);

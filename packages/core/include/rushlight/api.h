@@ -19,12 +19,12 @@ struct Api {
   // -- tensors
   PyObject* (*empty)(int ndim, const int64_t* sizes, DType, Device);
   PyObject* (*as_strided)(Tensor* base, int ndim, const int64_t* sizes, const int64_t* strides, int64_t offset);
-  PyObject* (*contiguous)(Tensor*);                    // itself (new reference) when it is already
-  PyObject* (*to_dtype)(Tensor*, DType);               // itself (new reference) when it has it
-  int (*copy)(Tensor* to, Tensor* from);               // broadcasts and converts; does not bump the version
+  PyObject* (*contiguous)(Tensor*);       // itself (new reference) when it is already
+  PyObject* (*to_dtype)(Tensor*, DType);  // itself (new reference) when it has it
+  int (*copy)(Tensor* to, Tensor* from);  // broadcasts and converts; does not bump the version
   PyObject* (*from_number)(double re, double im, Kind kind, DType, Device);  // a 0-d tensor
-  PyObject* (*detach)(Tensor*);                        // shares storage and version counter, no history
-  PyObject* (*array)(Tensor*);                         // the backend array over its memory, new reference
+  PyObject* (*detach)(Tensor*);  // shares storage and version counter, no history
+  PyObject* (*array)(Tensor*);   // the backend array over its memory, new reference
 
   // -- operators
   Op* (*find_op)(const char* name);                    // null (no exception) if there is none
@@ -34,12 +34,12 @@ struct Api {
   // defined before or after.
   int (*register_kernel)(const char* op, const char* device_type, Kernel);
   int (*register_loop)(const char* op, DType compute, Loop);
-  int (*register_layer)(const Layer*);                 // copied
-  PyObject* (*arg_to_object)(const Arg&);              // new reference
-  uint32_t* (*thread_word)();                          // this thread's bits; any thread with the GIL
+  int (*register_layer)(const Layer*);     // copied
+  PyObject* (*arg_to_object)(const Arg&);  // new reference
+  uint32_t* (*thread_word)();              // this thread's bits; any thread with the GIL
 
   // -- memory and threads (no GIL needed)
-  void* (*allocate)(size_t nbytes);                    // 64-byte aligned, null when it cannot
+  void* (*allocate)(size_t nbytes);  // 64-byte aligned, null when it cannot
   void (*deallocate)(void*, size_t nbytes);
   void (*parallel_for)(int64_t begin, int64_t end, int64_t grain, void (*fn)(void*, int64_t, int64_t), void* ctx);
   int (*num_threads)();

@@ -6,7 +6,18 @@
 namespace rl {
 
 enum class DType : uint8_t {
-  UInt8, Int8, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128, Bool
+  UInt8,
+  Int8,
+  Int16,
+  Int32,
+  Int64,
+  Float16,
+  BFloat16,
+  Float32,
+  Float64,
+  Complex64,
+  Complex128,
+  Bool
 };
 constexpr int kNumDTypes = 12;
 

@@ -32,7 +32,8 @@ inline Isa isa() {
 #endif
 #if defined(RL_HAVE_AVX512)
     if (best == Isa::Avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
       best = Isa::Avx512;
     }
 #endif
@@ -50,8 +51,10 @@ inline Isa isa() {
 
 #if defined(RL_HAVE_AVX2)
 #define RL_ISA_DECLARE_AVX2(fn, Table) \
-  namespace avx2 { void fn(Table&); }
-#define RL_ISA_CALL_AVX2(fn, table) ::rl::isa() == ::rl::Isa::Avx2 ? ::rl::avx2::fn(table) :
+  namespace avx2 {                     \
+  void fn(Table&);                     \
+  }
+#define RL_ISA_CALL_AVX2(fn, table) ::rl::isa() == ::rl::Isa::Avx2 ? ::rl::avx2::fn(table):
 #else
 #define RL_ISA_DECLARE_AVX2(fn, Table)
 #define RL_ISA_CALL_AVX2(fn, table)
@@ -59,17 +62,21 @@ inline Isa isa() {
 
 #if defined(RL_HAVE_AVX512)
 #define RL_ISA_DECLARE_AVX512(fn, Table) \
-  namespace avx512 { void fn(Table&); }
-#define RL_ISA_CALL_AVX512(fn, table) ::rl::isa() == ::rl::Isa::Avx512 ? ::rl::avx512::fn(table) :
+  namespace avx512 {                     \
+  void fn(Table&);                       \
+  }
+#define RL_ISA_CALL_AVX512(fn, table) ::rl::isa() == ::rl::Isa::Avx512 ? ::rl::avx512::fn(table):
 #else
 #define RL_ISA_DECLARE_AVX512(fn, Table)
 #define RL_ISA_CALL_AVX512(fn, table)
 #endif
 
-#define RL_ISA_DECLARE(fn, Table)     \
-  namespace rl {                      \
-  namespace base { void fn(Table&); } \
-  RL_ISA_DECLARE_AVX2(fn, Table)      \
-  RL_ISA_DECLARE_AVX512(fn, Table)    \
+#define RL_ISA_DECLARE(fn, Table)  \
+  namespace rl {                   \
+  namespace base {                 \
+  void fn(Table&);                 \
+  }                                \
+  RL_ISA_DECLARE_AVX2(fn, Table)   \
+  RL_ISA_DECLARE_AVX512(fn, Table) \
   }
-#define RL_ISA_CALL(fn, table) (RL_ISA_CALL_AVX512(fn, table) RL_ISA_CALL_AVX2(fn, table) ::rl::base::fn(table))
+#define RL_ISA_CALL(fn, table) (RL_ISA_CALL_AVX512(fn, table) RL_ISA_CALL_AVX2(fn, table)::rl::base::fn(table))

@@ -118,7 +118,8 @@ inline T sum_lanes(Vec<T> v) {
   return part[0];
 }
 
-// f(Constant<0>), f(Constant<1>), ...: a loop whose indices are constants before the optimizer places arrays in registers.
+// f(Constant<0>), f(Constant<1>), ...: a loop whose indices are constants before the optimizer places arrays in
+// registers.
 template <int I>
 struct Constant {
   static constexpr int value = I;
@@ -131,14 +132,15 @@ template <int Count, int I = 0, class F>
   }
 }
 
-// sum[i * N + j] = vector j of A @ B: R rows of A, at(i, p), times N vectors of B, vec(p, j). B reads its last vector by
-// last_vec, which may leave out lanes that do not exist.
+// sum[i * N + j] = vector j of A @ B: R rows of A, at(i, p), times N vectors of B, vec(p, j). B reads its last vector
+// by last_vec, which may leave out lanes that do not exist.
 template <class T, int R, int N, class A, class B>
 RL_INLINE inline void multiply(int64_t k, const A& a, const B& b, int64_t last, Vec<T>* sum) {
   repeat<R * N>([&](auto x) RL_INLINE { sum[x.value] = Vec<T>{}; });
   for (int64_t p = 0; p < k; ++p) {
     Vec<T> row[N];
-    repeat<N>([&](auto j) RL_INLINE { row[j.value] = j.value + 1 < N ? b.vec(p, j.value) : b.last_vec(p, j.value, last); });
+    repeat<N>([&](auto j)
+                  RL_INLINE { row[j.value] = j.value + 1 < N ? b.vec(p, j.value) : b.last_vec(p, j.value, last); });
     repeat<R>([&](auto i) RL_INLINE {
       const Vec<T> x = splat(a.at(i.value, p));
       repeat<N>([&](auto j) RL_INLINE { sum[i.value * N + j.value] += x * row[j.value]; });

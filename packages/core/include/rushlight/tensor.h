@@ -21,13 +21,13 @@ constexpr int kMaxDeviceTypes = 16;
 // Memory that tensors share. `owner` keeps foreign memory alive (an ndarray, a DLPack capsule, a backend's buffer).
 struct Storage {
   int64_t refs;
-  void* data;        // host address, null where the device's memory is not the host's
+  void* data;  // host address, null where the device's memory is not the host's
   int64_t nbytes;
   PyObject* owner;   // null: `data` came from the caching allocator
   Storage* alias;    // `tensor.data`: same memory, a version counter of its own
   uint32_t version;  // bumped by every in-place write
   Device device;
-  bool read_only;    // from a read-only buffer
+  bool read_only;  // from a read-only buffer
 };
 
 constexpr int kInlineDims = 5;
@@ -36,10 +36,10 @@ constexpr int kMaxRank = 64;
 enum TensorFlags : uint32_t {
   // Bits that dispatch layers react to, or-ed over the arguments of a call.
   kRequiresGrad = 1u << 0,
-  kOverride = 1u << 1,    // the type overrides __torch_function__
-  kInference = 1u << 2,   // made in inference mode
-  kDual = 1u << 3,        // carries a forward-mode tangent
-  kView = 1u << 4,        // a view: its base may have come to require grad
+  kOverride = 1u << 1,   // the type overrides __torch_function__
+  kInference = 1u << 2,  // made in inference mode
+  kDual = 1u << 3,       // carries a forward-mode tangent
+  kView = 1u << 4,       // a view: its base may have come to require grad
   kLayerBits = 0xffu,
   // Properties of one tensor.
   kContiguous = 1u << 8,
@@ -48,22 +48,21 @@ enum TensorFlags : uint32_t {
 };
 
 struct Tensor {
-  PyObject_HEAD
-  Storage* storage;
-  char* data;        // address of element 0, null where memory is not the host's
+  PyObject_HEAD Storage* storage;
+  char* data;  // address of element 0, null where memory is not the host's
   int64_t numel;
-  int64_t offset;    // elements from the start of the storage
-  int64_t* sizes;    // ndim of them; strides (in elements) follow in the same block
+  int64_t offset;  // elements from the start of the storage
+  int64_t* sizes;  // ndim of them; strides (in elements) follow in the same block
   int64_t* strides;
   uint32_t flags;
   DType dtype;
   Device device;
   uint8_t ndim;
-  uint32_t output_nr;      // which result of grad_fn this is
-  PyObject* grad_fn;       // the node that made it; owned, set by the autograd wheel
-  PyObject* autograd;      // what else the autograd wheel keeps here (grad, hooks); owned
-  Tensor* base;            // the tensor of which this is a view; owned
-  PyObject* array;         // the backend array over the same memory, made when first asked for
+  uint32_t output_nr;  // which result of grad_fn this is
+  PyObject* grad_fn;   // the node that made it; owned, set by the autograd wheel
+  PyObject* autograd;  // what else the autograd wheel keeps here (grad, hooks); owned
+  Tensor* base;        // the tensor of which this is a view; owned
+  PyObject* array;     // the backend array over the same memory, made when first asked for
   PyObject* dict;
   PyObject* weakrefs;
   int64_t dims[2 * kInlineDims];

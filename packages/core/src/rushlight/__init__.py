@@ -9,8 +9,8 @@ from pkgutil import extend_path as _extend_path
 __path__ = _extend_path(__path__, __name__)
 __version__ = "0.1.0"
 
-from . import _areas, _registry  # noqa: E402
-from ._C import (  # noqa: E402
+from . import _areas, _registry
+from ._C import (
     Size as Size,
     Tensor as Tensor,
     as_tensor as as_tensor,
@@ -63,8 +63,8 @@ long = int64
 _registry.register_core()
 _areas.install()
 
-from . import overrides as overrides  # noqa: E402
-from ._functions import (  # noqa: E402
+from . import overrides as overrides
+from ._functions import (
     allclose as allclose,
     einsum as einsum,
     equal as equal,

@@ -9,9 +9,29 @@ import numpy as np
 from . import _C
 from .ops import _matmul
 
-__all__ = ["allclose", "einsum", "equal", "finfo", "iinfo", "is_complex", "is_floating_point", "is_nonzero", "is_signed", "is_tensor", "isclose", "numel"]
+__all__ = [
+    "allclose",
+    "einsum",
+    "equal",
+    "finfo",
+    "iinfo",
+    "is_complex",
+    "is_floating_point",
+    "is_nonzero",
+    "is_signed",
+    "is_tensor",
+    "isclose",
+    "numel",
+]
 
-_BFLOAT16 = {"bits": 16, "eps": 2.0**-7, "max": float(2.0**127 * (2 - 2.0**-7)), "min": -float(2.0**127 * (2 - 2.0**-7)), "tiny": 2.0**-126, "resolution": 0.01}
+_BFLOAT16 = {
+    "bits": 16,
+    "eps": 2.0**-7,
+    "max": float(2.0**127 * (2 - 2.0**-7)),
+    "min": -float(2.0**127 * (2 - 2.0**-7)),
+    "tiny": 2.0**-126,
+    "resolution": 0.01,
+}
 
 
 class finfo:
@@ -41,7 +61,14 @@ class finfo:
             limits = _BFLOAT16
         else:
             info = np.finfo(str(real).rpartition(".")[2])
-            limits = {"bits": info.bits, "eps": float(info.eps), "max": float(info.max), "min": float(info.min), "tiny": float(info.tiny), "resolution": float(info.resolution)}
+            limits = {
+                "bits": info.bits,
+                "eps": float(info.eps),
+                "max": float(info.max),
+                "min": float(info.min),
+                "tiny": float(info.tiny),
+                "resolution": float(info.resolution),
+            }
         self.bits = int(limits["bits"])
         self.eps, self.max, self.min = limits["eps"], limits["max"], limits["min"]
         self.tiny = self.smallest_normal = limits["tiny"]
@@ -127,7 +154,7 @@ def einsum(equation: str, *operands: Any) -> Any:
 
 def _from_sublists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-    spell = lambda labels: "".join("..." if label is Ellipsis else letters[label] for label in labels)  # noqa: E731
+    spell = lambda labels: "".join("..." if label is Ellipsis else letters[label] for label in labels)
     pairs = len(args) // 2
     equation = ",".join(spell(args[2 * i + 1]) for i in range(pairs))
     if len(args) % 2:
@@ -165,7 +192,9 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
     if rtol < 0 or atol < 0:
-        raise RuntimeError(f"{'rtol' if rtol < 0 else 'atol'} must be greater than or equal to zero, but got {rtol if rtol < 0 else atol}")
+        raise RuntimeError(
+            f"{'rtol' if rtol < 0 else 'atol'} must be greater than or equal to zero, but got {rtol if rtol < 0 else atol}"
+        )
     close = input == other
     if not (input.is_floating_point() or input.is_complex()):
         if rtol == 0 and atol == 0:

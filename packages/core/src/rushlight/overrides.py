@@ -36,7 +36,9 @@ class DisableTorchFunction:
     def __enter__(self) -> None:
         self._previous = _C.set_override_enabled(False)
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         _C.set_override_enabled(self._previous)
 
 
@@ -61,7 +63,9 @@ class TorchFunctionMode:
         _C.push_mode(self)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         _C.pop_mode()
 
 
@@ -82,7 +86,9 @@ def _overrides(x: Any) -> bool:
     return function is not None and not getattr(function, "_rushlight_disabled", False)
 
 
-def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
     """Asks the overriding arguments of a Python function to compute it.
 
     Args:

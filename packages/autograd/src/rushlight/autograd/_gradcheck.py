@@ -162,7 +162,9 @@ def _like(t: Tensor, rng: np.random.Generator, strided: bool = False) -> Tensor:
 
 
 class _Check:
-    def __init__(self, func: Function, arguments: tuple[Any, ...], checked: list[int], eps: float, atol: float, rtol: float) -> None:
+    def __init__(
+        self, func: Function, arguments: tuple[Any, ...], checked: list[int], eps: float, atol: float, rtol: float
+    ) -> None:
         self.func, self.arguments, self.checked = func, arguments, checked
         self.eps, self.atol, self.rtol = eps, atol, rtol
         result = func(*arguments)
@@ -181,7 +183,10 @@ class _Check:
             return [np.zeros(len(_reals(_array(x)))) for x in self.inputs]
         outputs, given = zip(*pairs, strict=True)
         found = grad(outputs, self.inputs, given, retain_graph=True, allow_unused=True)
-        return [_reals(np.zeros_like(_array(x)) if g is None else _array(g)) for g, x in zip(found, self.inputs, strict=True)]
+        return [
+            _reals(np.zeros_like(_array(x)) if g is None else _array(g))
+            for g, x in zip(found, self.inputs, strict=True)
+        ]
 
     def slope(self, x: Tensor, direction: np.ndarray) -> list[np.ndarray]:
         """Derivatives of all outputs when x moves along `direction`, an array of its shape."""
@@ -272,7 +277,9 @@ class _Check:
 
     def dtypes(self) -> None:
         vectors = [_like(o, np.random.default_rng(0)) for o in self.outputs]
-        for x, g in zip(self.inputs, grad(self.outputs, self.inputs, vectors, retain_graph=True, allow_unused=True), strict=True):
+        for x, g in zip(
+            self.inputs, grad(self.outputs, self.inputs, vectors, retain_graph=True, allow_unused=True), strict=True
+        ):
             if g is not None and g.dtype != x.dtype:
                 raise GradcheckError(f"grad is {g.dtype}, its input is {x.dtype}.")
 
@@ -285,5 +292,7 @@ class _Check:
         together = grad(self.outputs, self.inputs, stacked, retain_graph=True, allow_unused=True, is_grads_batched=True)
         for i, row in enumerate(rows):
             for g, expected in zip(together, self.gradients(row), strict=True):
-                if g is not None and not np.allclose(_reals(_array(g[i])), expected, rtol=self.rtol, atol=self.atol, equal_nan=True):
+                if g is not None and not np.allclose(
+                    _reals(_array(g[i])), expected, rtol=self.rtol, atol=self.atol, equal_nan=True
+                ):
                     raise GradcheckError("Gradients of a batch differ from those of its entries.")

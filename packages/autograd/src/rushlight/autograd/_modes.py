@@ -46,7 +46,9 @@ def decorate(mode: AbstractContextManager[Any], fn: Callable[..., Any]) -> Calla
 
 def _drive(mode: AbstractContextManager[Any], steps: Any) -> Generator[Any, Any, Any]:
     # The body runs in the mode, whoever holds the generator does not.
-    resume: Callable[[], Any] = functools.partial(next, steps) if hasattr(steps, "__next__") else functools.partial(steps.send, None)
+    resume: Callable[[], Any] = (
+        functools.partial(next, steps) if hasattr(steps, "__next__") else functools.partial(steps.send, None)
+    )
     while True:
         try:
             with mode:
@@ -75,7 +77,9 @@ class _Driven:
         return _drive(self.mode, self.coroutine)
 
 
-async def _drive_async_generator(mode: AbstractContextManager[Any], steps: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+async def _drive_async_generator(
+    mode: AbstractContextManager[Any], steps: AsyncGenerator[Any, Any]
+) -> AsyncGenerator[Any, Any]:
     step: Callable[[], Any] = steps.__anext__
     while True:
         try:

@@ -139,7 +139,9 @@ class _Compiler:
             case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in _COMPARISONS:
                 return self.emit(_COMPARISONS[type(operator)], [self.visit(left), self.visit(right)])
             case ast.BoolOp(op=ast.And(), values=[first, *rest]):
-                return self.choose(first, ast.BoolOp(ast.And(), rest) if len(rest) > 1 else rest[0], ast.Constant(False))
+                return self.choose(
+                    first, ast.BoolOp(ast.And(), rest) if len(rest) > 1 else rest[0], ast.Constant(False)
+                )
             case ast.BoolOp(op=ast.Or(), values=[first, *rest]):
                 return self.choose(first, ast.Constant(True), ast.BoolOp(ast.Or(), rest) if len(rest) > 1 else rest[0])
             case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -255,5 +257,10 @@ def compile_rule(record: Any) -> _C.Rule:
         else:
             programs.append(_expression(values, indices[0], rule))
     return _C.Rule(
-        record.name, _node_name(record.name), tuple(values.saves), tuple(values.constants), tuple(programs), tuple(undifferentiable)
+        record.name,
+        _node_name(record.name),
+        tuple(values.saves),
+        tuple(values.constants),
+        tuple(programs),
+        tuple(undifferentiable),
     )

@@ -18,7 +18,9 @@ class _FunctionMeta(type):
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
         cls._backward_cls = type(f"{name}Backward", (FunctionCtx,), {"_forward_cls": cls})
-        cls._has_setup_context = any("setup_context" in vars(base) for base in cls.__mro__ if base.__name__ != "Function")
+        cls._has_setup_context = any(
+            "setup_context" in vars(base) for base in cls.__mro__ if base.__name__ != "Function"
+        )
 
 
 class Function(metaclass=_FunctionMeta):

@@ -19,13 +19,23 @@ mm = (
     )
     .array(lambda xp, a, b: xp.matmul(a, b))
     .grad(self="mm(grad, conj(t(mat2)))", mat2="mm(conj(t(self)), grad)")
-    .samples(lambda make, dtype: (Sample((make(*a), make(*b))) for a, b in (((3, 4), (4, 5)), ((1, 1), (1, 1)), ((0, 3), (3, 2)), ((2, 0), (0, 3)))))
+    .samples(
+        lambda make, dtype: (
+            Sample((make(*a), make(*b)))
+            for a, b in (((3, 4), (4, 5)), ((1, 1), (1, 1)), ((0, 3), (3, 2)), ((2, 0), (0, 3)))
+        )
+    )
 )
 bmm = (
     Op("bmm(Tensor self, Tensor mat2) -> Tensor", doc="Products of two batches of matrices, (b, n, k) by (b, k, m).")
     .array(lambda xp, a, b: xp.matmul(a, b))
     .grad(self="bmm(grad, conj(transpose(mat2, 1, 2)))", mat2="bmm(conj(transpose(self, 1, 2)), grad)")
-    .samples(lambda make, dtype: (Sample((make(*a), make(*b))) for a, b in (((2, 3, 4), (2, 4, 5)), ((0, 2, 3), (0, 3, 2)), ((2, 2, 0), (2, 0, 3)))))
+    .samples(
+        lambda make, dtype: (
+            Sample((make(*a), make(*b)))
+            for a, b in (((2, 3, 4), (2, 4, 5)), ((0, 2, 3), (0, 3, 2)), ((2, 2, 0), (2, 0, 3)))
+        )
+    )
 )
 mv = (
     Op("mv(Tensor self, Tensor vec) -> Tensor", doc="Product of a matrix (n, k) and a vector (k).")
@@ -40,52 +50,108 @@ dot = (
     .samples(lambda make, dtype: (Sample((make(5), make(5))), Sample((make(0), make(0)))))
 )
 vdot = (
-    Op("vdot(Tensor self, Tensor other) -> Tensor", family=COMPOSITE, doc="Sum of the products of two vectors, the first conjugated.")
+    Op(
+        "vdot(Tensor self, Tensor other) -> Tensor",
+        family=COMPOSITE,
+        doc="Sum of the products of two vectors, the first conjugated.",
+    )
     .composite(lambda self, other: dot.operator(self.conj(), other))
     .samples(lambda make, dtype: (Sample((make(5), make(5))),), np.vdot)
 )
 addmm = (
-    Op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True, doc="`beta * input + alpha * mat1 @ mat2`.")
+    Op(
+        "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+        inplace=True,
+        doc="`beta * input + alpha * mat1 @ mat2`.",
+    )
     .array(lambda xp, c, a, b, beta, alpha: _added(xp, c, xp.matmul(a, b), beta, alpha))
-    .grad(self="grad * conj(beta)", mat1="mm(grad, conj(t(mat2))) * conj(alpha)", mat2="mm(conj(t(mat1)), grad) * conj(alpha)")
-    .samples(lambda make, dtype: (Sample((make(*c), make(3, 4), make(4, 5)), {"beta": 2, "alpha": 3}) for c in ((3, 5), (5,), (3, 1), ())))
+    .grad(
+        self="grad * conj(beta)",
+        mat1="mm(grad, conj(t(mat2))) * conj(alpha)",
+        mat2="mm(conj(t(mat1)), grad) * conj(alpha)",
+    )
+    .samples(
+        lambda make, dtype: (
+            Sample((make(*c), make(3, 4), make(4, 5)), {"beta": 2, "alpha": 3}) for c in ((3, 5), (5,), (3, 1), ())
+        )
+    )
 )
 addmv = (
-    Op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True, doc="`beta * input + alpha * mat @ vec`.")
+    Op(
+        "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+        inplace=True,
+        doc="`beta * input + alpha * mat @ vec`.",
+    )
     .array(lambda xp, c, a, b, beta, alpha: _added(xp, c, xp.matmul(a, b), beta, alpha))
-    .grad(self="grad * conj(beta)", mat="mm(unsqueeze(grad, 1), unsqueeze(conj(vec), 0)) * conj(alpha)", vec="mv(conj(t(mat)), grad) * conj(alpha)")
-    .samples(lambda make, dtype: (Sample((make(*c), make(3, 4), make(4)), {"beta": 2, "alpha": 3}) for c in ((3,), (1,), ())))
+    .grad(
+        self="grad * conj(beta)",
+        mat="mm(unsqueeze(grad, 1), unsqueeze(conj(vec), 0)) * conj(alpha)",
+        vec="mv(conj(t(mat)), grad) * conj(alpha)",
+    )
+    .samples(
+        lambda make, dtype: (Sample((make(*c), make(3, 4), make(4)), {"beta": 2, "alpha": 3}) for c in ((3,), (1,), ()))
+    )
 )
 baddbmm = (
-    Op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True, doc="`beta * input + alpha * batch1 @ batch2`, matrix by matrix.")
+    Op(
+        "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+        inplace=True,
+        doc="`beta * input + alpha * batch1 @ batch2`, matrix by matrix.",
+    )
     .array(lambda xp, c, a, b, beta, alpha: _added(xp, c, xp.matmul(a, b), beta, alpha))
     .grad(
         self="grad * conj(beta)",
         batch1="bmm(grad, conj(transpose(batch2, 1, 2))) * conj(alpha)",
         batch2="bmm(conj(transpose(batch1, 1, 2)), grad) * conj(alpha)",
     )
-    .samples(lambda make, dtype: (Sample((make(*c), make(2, 3, 4), make(2, 4, 5)), {"beta": 2, "alpha": 3}) for c in ((2, 3, 5), (5,), ())))
+    .samples(
+        lambda make, dtype: (
+            Sample((make(*c), make(2, 3, 4), make(2, 4, 5)), {"beta": 2, "alpha": 3}) for c in ((2, 3, 5), (5,), ())
+        )
+    )
 )
 addbmm = (
-    Op("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", family=COMPOSITE, inplace=True, doc="`beta * input + alpha * (batch1 @ batch2).sum(0)`.")
-    .composite(lambda self, batch1, batch2, *, beta, alpha: _add_scaled(self, bmm.operator(batch1, batch2).sum(0), beta, alpha))
-    .samples(lambda make, dtype: (Sample((make(3, 5), make(2, 3, 4), make(2, 4, 5)), {"beta": 2, "alpha": 3}),), lambda c, a, b, beta, alpha: beta * c + alpha * (a @ b).sum(0))
+    Op(
+        "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+        family=COMPOSITE,
+        inplace=True,
+        doc="`beta * input + alpha * (batch1 @ batch2).sum(0)`.",
+    )
+    .composite(
+        lambda self, batch1, batch2, *, beta, alpha: _add_scaled(self, bmm.operator(batch1, batch2).sum(0), beta, alpha)
+    )
+    .samples(
+        lambda make, dtype: (Sample((make(3, 5), make(2, 3, 4), make(2, 4, 5)), {"beta": 2, "alpha": 3}),),
+        lambda c, a, b, beta, alpha: beta * c + alpha * (a @ b).sum(0),
+    )
 )
 outer = (
-    Op("outer(Tensor self, Tensor vec2) -> Tensor", family=COMPOSITE, aliases=("ger",), doc="Outer product of two vectors, (n) and (m) to (n, m).")
+    Op(
+        "outer(Tensor self, Tensor vec2) -> Tensor",
+        family=COMPOSITE,
+        aliases=("ger",),
+        doc="Outer product of two vectors, (n) and (m) to (n, m).",
+    )
     .composite(lambda self, vec2: _outer(self, vec2))
     .samples(lambda make, dtype: (Sample((make(3), make(4))),), np.outer)
 )
 addr = (
-    Op("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", family=COMPOSITE, inplace=True, doc="`beta * input + alpha * outer(vec1, vec2)`.")
-    .composite(lambda self, vec1, vec2, *, beta, alpha: _add_scaled(self, _outer(vec1, vec2), beta, alpha))
-    .samples(lambda make, dtype: (Sample((make(3, 4), make(3), make(4)), {"beta": 2, "alpha": 3}),), lambda c, a, b, beta, alpha: beta * c + alpha * np.outer(a, b))
-)
-matmul = (
     Op(
-        "matmul(Tensor self, Tensor other) -> Tensor",
+        "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
         family=COMPOSITE,
-        doc="""Matrix product of tensors of any rank: vectors, matrices and batches of them, whose batch dimensions broadcast.
+        inplace=True,
+        doc="`beta * input + alpha * outer(vec1, vec2)`.",
+    )
+    .composite(lambda self, vec1, vec2, *, beta, alpha: _add_scaled(self, _outer(vec1, vec2), beta, alpha))
+    .samples(
+        lambda make, dtype: (Sample((make(3, 4), make(3), make(4)), {"beta": 2, "alpha": 3}),),
+        lambda c, a, b, beta, alpha: beta * c + alpha * np.outer(a, b),
+    )
+)
+matmul = Op(
+    "matmul(Tensor self, Tensor other) -> Tensor",
+    family=COMPOSITE,
+    doc="""Matrix product of tensors of any rank: vectors, matrices and batches of them, whose batch dimensions broadcast.
 
         Args:
             input: Tensor (*, n, k) or (k).
@@ -98,24 +164,48 @@ matmul = (
             >>> rushlight.matmul(rushlight.ones(2, 3), rushlight.ones(3))
             tensor([3., 3.])
         """,
-    )
-    .samples(
-        lambda make, dtype: (
-            Sample((make(*a), make(*b)))
-            for a, b in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (3,)), ((3,), (5, 3, 2)), ((5, 1, 2, 3), (4, 3, 2)), ((0, 2, 3), (3, 4)), ((2, 0), (0, 2)))
-        ),
-        np.matmul,
-    )
+).samples(
+    lambda make, dtype: (
+        Sample((make(*a), make(*b)))
+        for a, b in (
+            ((3,), (3,)),
+            ((2, 3), (3,)),
+            ((3,), (3, 2)),
+            ((2, 3), (3, 4)),
+            ((5, 2, 3), (3, 4)),
+            ((5, 2, 3), (3,)),
+            ((3,), (5, 3, 2)),
+            ((5, 1, 2, 3), (4, 3, 2)),
+            ((0, 2, 3), (3, 4)),
+            ((2, 0), (0, 2)),
+        )
+    ),
+    np.matmul,
 )
 inner = (
-    Op("inner(Tensor self, Tensor other) -> Tensor", family=COMPOSITE, doc="Sums of products over the last dimension of both.")
+    Op(
+        "inner(Tensor self, Tensor other) -> Tensor",
+        family=COMPOSITE,
+        doc="Sums of products over the last dimension of both.",
+    )
     .composite(lambda self, other: _inner(self, other))
     .samples(lambda make, dtype: (Sample((make(2, 3), make(4, 3))), Sample((make(3), make(3)))), np.inner)
 )
 tensordot = (
-    Op("tensordot(Tensor self, Tensor other, Any dims=2) -> Tensor", family=COMPOSITE, method=False, doc="Products summed over pairs of dimensions: the last `dims` with the first, or two lists of dimensions.")
+    Op(
+        "tensordot(Tensor self, Tensor other, Any dims=2) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        doc="Products summed over pairs of dimensions: the last `dims` with the first, or two lists of dimensions.",
+    )
     .composite(lambda self, other, dims: _tensordot(self, other, dims))
-    .samples(lambda make, dtype: (Sample((make(2, 3, 4), make(3, 4, 5), 2)), Sample((make(2, 3, 4), make(4, 2, 5), ([2, 0], [0, 1])))), np.tensordot)
+    .samples(
+        lambda make, dtype: (
+            Sample((make(2, 3, 4), make(3, 4, 5), 2)),
+            Sample((make(2, 3, 4), make(4, 2, 5), ([2, 0], [0, 1]))),
+        ),
+        np.tensordot,
+    )
 )
 einsum = (
     Op(
@@ -166,7 +256,9 @@ def _inner(a: Any, b: Any) -> Any:
     if a.ndim == 0 or b.ndim == 0:
         return a * b
     if a.shape[-1] != b.shape[-1]:
-        raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}")
+        raise RuntimeError(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}"
+        )
     return _tensordot(a, b, ([-1], [-1]))
 
 
@@ -186,7 +278,9 @@ def _tensordot(a: Any, b: Any, dims: Any) -> Any:
     right = [d % max(b.ndim, 1) for d in right]
     for i, j in zip(left, right, strict=True):
         if a.shape[i] != b.shape[j]:
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}"
+            )
     free_a = [d for d in range(a.ndim) if d not in left]
     free_b = [d for d in range(b.ndim) if d not in right]
     k = int(np.prod([a.shape[d] for d in left], dtype=int))
@@ -208,7 +302,9 @@ def _einsum(equation: str, operands: list[Any]) -> Any:
         for label, n in zip(labels, x.shape, strict=True):
             if sizes.setdefault(label, n) != n and n != 1:
                 if sizes[label] != 1:
-                    raise RuntimeError(f"einsum(): subscript {label} has size {n} for operand with shape {list(x.shape)} which does not broadcast with previously seen size {sizes[label]}")
+                    raise RuntimeError(
+                        f"einsum(): subscript {label} has size {n} for operand with shape {list(x.shape)} which does not broadcast with previously seen size {sizes[label]}"
+                    )
                 sizes[label] = n
     terms = [_einsum_diagonals(labels, x) for labels, x in zip(inputs, operands, strict=True)]
     while len(terms) > 1:
@@ -229,16 +325,24 @@ def _einsum_labels(equation: str, operands: list[Any]) -> tuple[list[list[str]],
     parts = left.split(",")
     if len(parts) != len(operands):
         problem = "fewer" if len(parts) > len(operands) else "more"
-        raise RuntimeError(f"einsum(): {problem} operands were provided than specified in the equation, got {len(operands)} for {equation!r}")
-    hidden = max([x.ndim - len(p.replace("...", "")) for p, x in zip(parts, operands, strict=True) if "..." in p], default=0)
+        raise RuntimeError(
+            f"einsum(): {problem} operands were provided than specified in the equation, got {len(operands)} for {equation!r}"
+        )
+    hidden = max(
+        [x.ndim - len(p.replace("...", "")) for p, x in zip(parts, operands, strict=True) if "..." in p], default=0
+    )
     inputs = []
     for i, (part, x) in enumerate(zip(parts, operands, strict=True)):
         names = part.replace("...", "")
         if not all(c.isalpha() and c.isascii() for c in names):
-            raise RuntimeError(f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z], got {part!r}")
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z], got {part!r}"
+            )
         rest = x.ndim - len(names)
         if rest < 0 or (rest and "..." not in part):
-            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(names)}) does not match the number of dimensions ({x.ndim}) for operand {i} and no ellipsis was given")
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({len(names)}) does not match the number of dimensions ({x.ndim}) for operand {i} and no ellipsis was given"
+            )
         before, _, after = part.partition("...")
         ellipsis = [f"...{d}" for d in range(hidden - rest, hidden)] if "..." in part else []
         inputs.append([*before, *ellipsis, *after])
@@ -263,13 +367,17 @@ def _einsum_diagonals(labels: list[str], x: Any) -> tuple[list[str], Any]:
             first = labels.index(label)
             second = labels.index(label, first + 1)
             if x.shape[first] != x.shape[second]:
-                raise RuntimeError(f"einsum(): subscript {label} is repeated for operand with shape {list(x.shape)} but the sizes don't match")
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand with shape {list(x.shape)} but the sizes don't match"
+                )
             x = x.diagonal(0, first, second)
             labels = [name for d, name in enumerate(labels) if d not in (first, second)] + [label]
     return labels, x
 
 
-def _einsum_pair(a: list[str], x: Any, b: list[str], y: Any, kept: set[str], sizes: dict[str, int]) -> tuple[list[str], Any]:
+def _einsum_pair(
+    a: list[str], x: Any, b: list[str], y: Any, kept: set[str], sizes: dict[str, int]
+) -> tuple[list[str], Any]:
     # A label that neither the other operand nor the rest needs is summed at once; size 1 beside a larger size broadcasts.
     for labels, other in ((a, b), (b, a)):
         drop = [d for d, label in enumerate(labels) if label not in kept and label not in other]
@@ -285,11 +393,15 @@ def _einsum_pair(a: list[str], x: Any, b: list[str], y: Any, kept: set[str], siz
     columns = [label for label in b if label not in a]
     if not inner and not batch and not rows and not columns:
         return [], x * y
-    count = lambda labels, t, names: int(np.prod([t.shape[names.index(label)] for label in labels], dtype=int))  # noqa: E731
+    count = lambda labels, t, names: int(np.prod([t.shape[names.index(label)] for label in labels], dtype=int))
     nb, nk, nr, nc = count(batch, x, a), count(inner, x, a), count(rows, x, a), count(columns, y, b)
     x = x.permute([a.index(label) for label in batch + rows + inner])
     y = y.permute([b.index(label) for label in batch + inner + columns])
-    shape = [sizes[label] for label in batch] + [*x.shape[len(batch) : len(batch) + len(rows)]] + [*y.shape[len(batch) + len(inner) :]]
+    shape = (
+        [sizes[label] for label in batch]
+        + [*x.shape[len(batch) : len(batch) + len(rows)]]
+        + [*y.shape[len(batch) + len(inner) :]]
+    )
     if batch:
         product = bmm.operator(x.reshape(nb, nr, nk), y.reshape(nb, nk, nc))
     else:
