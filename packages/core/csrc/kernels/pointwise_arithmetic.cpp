@@ -1,0 +1,253 @@
+// Arithmetic of all dtypes: sums, products, quotients, powers of integers, bits.
+#include "complex.h"
+#include "loop.h"
+#include "vecmath.h"
+
+namespace rl {
+namespace RL_ISA {
+namespace {
+
+// Integers wrap around: computed unsigned, and wide enough that C++ does not promote to int.
+template <class T>
+using Wrap = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
+
+template <class T>
+RL_INLINE T plus(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<Wrap<T>>(a) + static_cast<Wrap<T>>(b));
+  } else {
+    return a + b;
+  }
+}
+template <class T>
+RL_INLINE T minus(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<Wrap<T>>(a) - static_cast<Wrap<T>>(b));
+  } else {
+    return a - b;
+  }
+}
+template <class T>
+RL_INLINE T times(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<Wrap<T>>(a) * static_cast<Wrap<T>>(b));
+  } else {
+    return a * b;
+  }
+}
+// a + b * c
+template <class T>
+RL_INLINE T plus_product(T a, T b, T c) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return vm::madd(b, c, a);
+  } else {
+    return plus(a, times(b, c));
+  }
+}
+
+template <class T>
+RL_INLINE T negate(T x) {
+  return minus(T(0), x);
+}
+
+// ---- Integer division ----
+
+// Tells the caller through `params` of a zero divisor.
+template <class T>
+RL_INLINE bool divides(T divisor, const void* params) {
+  if (__builtin_expect(divisor != 0, 1)) return true;
+  if (params != nullptr) __atomic_store_n(static_cast<int*>(const_cast<void*>(params)), 1, __ATOMIC_RELAXED);
+  return false;
+}
+
+template <class T>
+RL_INLINE T quotient(T a, T b) {
+  if constexpr (std::is_signed_v<T>) {
+    if (b == -1) return negate(a);  // the smallest integer / -1 traps
+  }
+  return static_cast<T>(a / b);
+}
+template <class T>
+RL_INLINE T rest(T a, T b) {
+  if constexpr (std::is_signed_v<T>) {
+    if (b == -1) return 0;
+  }
+  return static_cast<T>(a % b);
+}
+template <class T>
+RL_INLINE bool floors(T a, T b) {
+  return std::is_signed_v<T> && (a < 0) != (b < 0) && rest(a, b) != 0;
+}
+
+template <class T>
+RL_INLINE T int_pow(T base, T exponent) {
+  if constexpr (std::is_signed_v<T>) {
+    if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1) : 0;
+  }
+  T result = 1;
+  for (std::make_unsigned_t<T> e = exponent; e != 0; e >>= 1) {
+    if (e & 1) result = times(result, base);
+    base = times(base, base);
+  }
+  return result;
+}
+
+// ---- Floating division, as Python defines it (floatobject.c) ----
+
+// Exact where |a / b| is small: the product below is not rounded, and the quotient is off by one at most.
+template <class T>
+RL_INLINE T fmod_near(T a, T b) {
+  const T x = vm::abs(a), y = vm::abs(b);
+  T r = vm::madd(-vm::trunc(x / y), y, x);
+  r = r < 0 ? r + y : r;
+  r = r >= y ? r - y : r;
+  return vm::copysign(r, a);
+}
+template <class T>
+RL_INLINE bool fmod_is_far(T a, T b) {
+#if defined(__FMA__) || defined(__aarch64__)
+  const T y = vm::abs(b);
+  return !((vm::abs(a) < y * (vm::Real<T>::kInt / 4)) & (y < vm::Real<T>::kInf));
+#else
+  return true;
+#endif
+}
+RL_INLINE float fmod_far(float a, float b) { return ::fmodf(a, b); }
+RL_INLINE double fmod_far(double a, double b) { return ::fmod(a, b); }
+
+template <class T>
+RL_INLINE T remainder_of(T mod, T b) {
+  return (mod != 0) & ((b < 0) != (mod < 0)) ? mod + b : mod;
+}
+template <class T>
+RL_INLINE T floor_divide_of(T mod, T a, T b) {
+  const T div = (a - mod) / b - ((mod != 0) & ((b < 0) != (mod < 0)) ? T(1) : T(0));
+  const T floored = vm::floor(div);
+  const T nearest = div - floored > T(0.5) ? floored + 1 : floored;
+  const T finite = div != 0 ? nearest : vm::copysign(T(0), a / b);
+  return b == 0 ? a / b : finite;
+}
+
+// ---- add and sub: most calls have alpha 1 ----
+
+template <class Plain, class Scaled, class P>
+void run_alpha(char* const* data, const int64_t* strides, int64_t n, const void* params) {
+  const bool scaled = params != nullptr && !(*static_cast<const P*>(params) == P(1));
+  (scaled ? Scaled::run : Plain::run)(data, strides, n, params);
+}
+template <class Plain, class Scaled, Cell kCell>
+void run_alpha_half(char* const* data, const int64_t* strides, int64_t n, const void* params) {
+  const bool scaled = params != nullptr && *static_cast<const float*>(params) != 1;
+  (scaled ? Scaled::template run_half<kCell> : Plain::template run_half<kCell>)(data, strides, n, params);
+}
+
+template <class... T, class F, class G>
+void add_alpha(LoopTable& table, const char* op, Types<T...>, F, G) {
+  (
+      [&] {
+        using Plain = HotKernelOf<F, T>;
+        using Scaled = KernelOf<G, NoGuard, 1, T, T, T>;
+        table.set(op, dtype_of<T>(), run_alpha<Plain, Scaled, T>);
+        if constexpr (std::is_same_v<T, float>) {
+          table.set(op, DType::Float16, run_alpha_half<Plain, Scaled, Cell::Half>);
+          table.set(op, DType::BFloat16, run_alpha_half<Plain, Scaled, Cell::BHalf>);
+        }
+      }(),
+      ...);
+}
+
+void fill_sums(LoopTable& table, Registrar& ops) {
+  const auto plain_add = [](auto a, auto b) { return plus(a, b); };
+  const auto plain_sub = [](auto a, auto b) { return minus(a, b); };
+  const auto scaled_add = [](auto a, auto b, const auto* p) { return plus_product(a, b, p[0]); };
+  const auto scaled_sub = [](auto a, auto b, const auto* p) { return plus_product(a, b, negate(p[0])); };
+  using Numbers = Types<uint8_t, int8_t, int16_t, int32_t, int64_t, float, double, Complex<float>, Complex<double>>;
+  add_alpha(table, "add", Numbers(), plain_add, scaled_add);
+  add_alpha(table, "sub", Numbers(), plain_sub, scaled_sub);
+  add_alpha(
+      table, "add", Bools(), [](bool a, bool b) { return a | b; },
+      [](bool a, bool b, const bool* p) { return a | (b & p[0]); });
+
+  ops.hot<Ints, Floats, Complexes>("mul", [](auto a, auto b) { return times(a, b); });
+  ops.hot<Bools>("mul", [](bool a, bool b) { return a & b; });
+  ops.hot<Floats, Complexes>("div", [](auto a, auto b) { return a / b; });
+  ops.unary<Ints, Floats, Complexes>("neg", [](auto x) { 
+    if constexpr (std::is_integral_v<decltype(x)>) {
+      return negate(x);
+    } else {
+      return -x;
+    }
+  });
+  ops.unary<Ints, Floats, Complexes>("square", [](auto x) { return times(x, x); });
+  ops.add<3, 1, Ints, Floats, Complexes>(
+      "addcmul", [](auto a, auto b, auto c, const auto* p) { return plus_product(a, times(p[0], b), c); });
+  ops.add<3, 1, Floats, Complexes>(
+      "addcdiv", [](auto a, auto b, auto c, const auto* p) { return a + p[0] * b / c; });
+}
+
+void fill_integer_division(Registrar& ops) {
+  ops.add<2, kRaw, Ints>("div_trunc", [](auto a, auto b, const void* zero) {
+    return divides(b, zero) ? quotient(a, b) : decltype(a)(0);
+  });
+  ops.add<2, kRaw, Ints>("div_floor", [](auto a, auto b, const void* zero) {
+    using T = decltype(a);
+    return divides(b, zero) ? minus(quotient(a, b), T(floors(a, b))) : T(0);
+  });
+  ops.add<2, kRaw, Ints>("fmod", [](auto a, auto b, const void* zero) {
+    return divides(b, zero) ? rest(a, b) : decltype(a)(0);
+  });
+  ops.add<2, kRaw, Ints>("remainder", [](auto a, auto b, const void* zero) {
+    using T = decltype(a);
+    return divides(b, zero) ? plus(rest(a, b), floors(a, b) ? b : T(0)) : T(0);
+  });
+  ops.binary<Ints>("pow", [](auto a, auto b) { return int_pow(a, b); });
+  ops.add<1, 1, Ints>("pow_scalar", [](auto a, const auto* p) { return int_pow(a, p[0]); });
+  ops.add<1, 1, Ints>("rpow_scalar", [](auto a, const auto* p) { return int_pow(p[0], a); });
+}
+
+void fill_floating_division(Registrar& ops) {
+  const auto is_far = [](auto a, auto b) { return fmod_is_far(a, b); };
+  ops.binary<Floats>("div_trunc", [](auto a, auto b) { return vm::trunc(a / b); });
+  ops.guarded<2, Floats>(
+      "fmod", [](auto a, auto b) { return fmod_near(a, b); }, is_far, [](auto a, auto b) { return fmod_far(a, b); });
+  ops.guarded<2, Floats>(
+      "remainder", [](auto a, auto b) { return remainder_of(fmod_near(a, b), b); }, is_far,
+      [](auto a, auto b) { return remainder_of(fmod_far(a, b), b); });
+  ops.guarded<2, Floats>(
+      "div_floor", [](auto a, auto b) { return floor_divide_of(fmod_near(a, b), a, b); }, is_far,
+      [](auto a, auto b) { return floor_divide_of(fmod_far(a, b), a, b); });
+}
+
+void fill_bits(Registrar& ops) {
+  ops.binary<Ints, Bools>("bitwise_and", [](auto a, auto b) { return static_cast<decltype(a)>(a & b); });
+  ops.binary<Ints, Bools>("bitwise_or", [](auto a, auto b) { return static_cast<decltype(a)>(a | b); });
+  ops.binary<Ints, Bools>("bitwise_xor", [](auto a, auto b) { return static_cast<decltype(a)>(a ^ b); });
+  ops.unary<Ints>("bitwise_not", [](auto x) { return static_cast<decltype(x)>(~x); });
+  ops.unary<Bools>("bitwise_not", [](bool x) { return !x; });
+  // A shift by less than 0 or by the width or more shifts everything out.
+  ops.binary<Ints>("bitwise_left_shift", [](auto a, auto b) {
+    using T = decltype(a);
+    constexpr int kWidth = sizeof(T) * 8;
+    const bool inside = (b >= T(0)) & (b < T(kWidth));
+    return static_cast<T>(inside ? static_cast<Wrap<T>>(a) << (b & (kWidth - 1)) : 0);
+  });
+  ops.binary<Ints>("bitwise_right_shift", [](auto a, auto b) {
+    using T = decltype(a);
+    constexpr int kWidth = sizeof(T) * 8;
+    const bool inside = (b >= T(0)) & (b < T(kWidth));
+    return static_cast<T>(inside ? a >> (b & (kWidth - 1)) : a < T(0) ? -1 : 0);
+  });
+}
+
+}  // namespace
+
+void fill_arithmetic(LoopTable& table) {
+  Registrar ops(table);
+  fill_sums(table, ops);
+  fill_integer_division(ops);
+  fill_floating_division(ops);
+  fill_bits(ops);
+}
+
+}  // namespace RL_ISA
+}  // namespace rl

@@ -1,0 +1,656 @@
+// Elementary functions on one float or double, written without branches so that a loop over them vectorises. Only for
+// ISA sources, which are compiled with -ffp-contract=off: every lane of a vector and every remainder rounds alike.
+//
+// The error is at most 2 ulp. Polynomials are minimax by the Remez exchange. Methods: W. Cody and W. Waite, Software
+// Manual for the Elementary Functions (1980), and the Sun fdlibm notes by K. C. Ng, where no other source is named.
+#pragma once
+#include <cstdint>
+#include <math.h>
+
+#include "half.h"
+
+#define RL_INLINE static inline __attribute__((always_inline, unused))
+
+namespace rl {
+namespace RL_ISA {
+namespace vm {
+
+template <class T>
+struct Real;
+
+template <>
+struct Real<float> {
+  using Int = int32_t;
+  using UInt = uint32_t;
+  static constexpr int kMantissa = 23;
+  static constexpr int kBias = 127;
+  static constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, found in the low bits
+  static constexpr float kInt = 0x1p23f;      // from here on every value is an integer
+  static constexpr float kMin = 0x1p-126f;
+  static constexpr float kInf = __builtin_inff();
+  static constexpr float kNan = __builtin_nanf("");
+  static constexpr UInt kSign = 0x80000000u;
+  static constexpr UInt kHighMask = 0xfffff000u;
+  static constexpr UInt kSqrtHalf = 0x3f3504f3u;
+  static constexpr float kLn2Hi = 0x1.62e4p-1f, kLn2Lo = 0x1.7f7d1cp-20f;
+  static constexpr float kLog2eHi = 0x1.714p+0f, kLog2eLo = 0x1.47652cp-12f;
+  static constexpr float kLog10eHi = 0x1.bcap-2f, kLog10eLo = 0x1.7b1526p-14f;
+  static constexpr float kLog10Of2Hi = 0x1.344p-2f, kLog10Of2Lo = 0x1.3509f8p-18f;
+  static constexpr float kPiLo = -0x1.777a5cp-24f;  // pi less its rounding
+  static constexpr float kExpHigh = 90, kExpLow = -105;
+  static constexpr float kBigAsinh = 0x1p14f;
+  static constexpr float kExp[] = {0x1p-1f, 0x1.555556p-3f, 0x1.55548p-5f, 0x1.11107ep-7f, 0x1.6d974p-10f, 0x1.a1b7e4p-13f};
+  static constexpr float kLog[] = {0x1.555554p-1f, 0x1.999a7ap-2f, 0x1.2438d8p-2f, 0x1.e2f646p-3f};
+  static constexpr float kSin[] = {-0x1.555556p-3f, 0x1.111108p-7f, -0x1.a00f94p-13f, 0x1.6cd5f2p-19f};
+  static constexpr float kCos[] = {0x1.55554ap-5f, -0x1.6c0c82p-10f, 0x1.99ff4ep-16f};
+  static constexpr float kAtan[] = {-0x1.55554ap-2f, 0x1.9991a6p-3f, -0x1.23b638p-3f, 0x1.b1fa24p-4f, -0x1.f22b4ep-5f};
+  static constexpr float kAsin[] = {0x1.55554cp-3f, 0x1.333896p-4f, 0x1.6cab2ep-5f, 0x1.04afacp-5f, 0x1.d75d8cp-7f,
+                                    0x1.33f27ap-5f};
+  static constexpr float kErf[] = {0x1.06eba8p-3f,  -0x1.81273ep-2f, 0x1.ce2d2p-4f,  -0x1.b7fbb4p-6f,
+                                   0x1.5419f2p-8f, -0x1.a485dp-11f, 0x1.4ae484p-14f};
+  static constexpr float kErfcEnd = 4;
+  static constexpr float kErfc[] = {-0x1.8a4c0cp-13f, 0x1.212c0cp+0f, 0x1.44356cp-1f,  0x1.bc14e4p-4f,
+                                    -0x1.9d0288p-6f,  0x1.138c0cp-8f, -0x1.cec3dcp-12f, 0x1.6bd518p-16f};
+};
+
+template <>
+struct Real<double> {
+  using Int = int64_t;
+  using UInt = uint64_t;
+  static constexpr int kMantissa = 52;
+  static constexpr int kBias = 1023;
+  static constexpr double kRound = 0x1.8p52;
+  static constexpr double kInt = 0x1p52;
+  static constexpr double kMin = 0x1p-1022;
+  static constexpr double kInf = __builtin_inf();
+  static constexpr double kNan = __builtin_nan("");
+  static constexpr UInt kSign = 0x8000000000000000u;
+  static constexpr UInt kHighMask = 0xffffffff00000000u;
+  static constexpr UInt kSqrtHalf = 0x3fe6a09e667f3bcdu;
+  static constexpr double kLn2Hi = 0x1.62e42fefp-1, kLn2Lo = 0x1.473de6af278edp-34;
+  static constexpr double kLog2eHi = 0x1.71547p+0, kLog2eLo = 0x1.94ae0bf85ddf4p-22;
+  static constexpr double kLog10eHi = 0x1.bcb7bp-2, kLog10eLo = 0x1.526e50e32a6abp-26;
+  static constexpr double kLog10Of2Hi = 0x1.34413509f6p-2, kLog10Of2Lo = 0x1.9fef311f12b36p-42;
+  static constexpr double kPiLo = 0x1.1a62633145c07p-53;
+  static constexpr double kExpHigh = 711, kExpLow = -747;
+  static constexpr double kBigAsinh = 0x1p28;
+  static constexpr double kExp[] = {0x1p-1,
+                                    0x1.555555555555cp-3,
+                                    0x1.555555555555ep-5,
+                                    0x1.111111110eb6fp-7,
+                                    0x1.6c16c16c13546p-10,
+                                    0x1.a01a01b3d5bb3p-13,
+                                    0x1.a01a01b46de4cp-16,
+                                    0x1.71ddef502d987p-19,
+                                    0x1.27e4bef818488p-22,
+                                    0x1.af6d449c5bad1p-26,
+                                    0x1.1f9e4a743e3cfp-29};
+  static constexpr double kLog[] = {0x1.5555555555592p-1, 0x1.999999997fdb2p-2, 0x1.24924941f1b12p-2, 0x1.c71c5208d9a05p-3,
+                                    0x1.74663f04ff4f0p-3, 0x1.39a1b7c0d6701p-3, 0x1.2f0581df70237p-3};
+  static constexpr double kSin[] = {-0x1.5555555555549p-3, 0x1.111111110f842p-7,   -0x1.a01a019c0a238p-13,
+                                    0x1.71de3570f5461p-19, -0x1.ae5e60bcb8e1ep-26, 0x1.5d915b8e60735p-33};
+  static constexpr double kCos[] = {0x1.555555555554cp-5,   -0x1.6c16c16c1513fp-10, 0x1.a01a019cab67cp-16,
+                                    -0x1.27e4f80535c8ap-22, 0x1.1ee9e89804ee5p-29,  -0x1.8facd73b69e42p-37};
+  static constexpr double kAtan[] = {-0x1.5555555555554p-2, 0x1.9999999999652p-3,  -0x1.2492492475990p-3, 0x1.c71c71b75b594p-4,
+                                     -0x1.745d14bba75b0p-4, 0x1.3b136e50b7df5p-4,  -0x1.110c746827f26p-4, 0x1.e17218719ef94p-5,
+                                     -0x1.ab7df6e51737bp-5, 0x1.70eea0d7612b9p-5,  -0x1.1239c94f8d920p-5, 0x1.f1ed0e4438cc9p-7};
+  static constexpr double kAsin[] = {0x1.5555555555578p-3, 0x1.333333332de8fp-4,  0x1.6db6db7231d24p-5, 0x1.f1c71a89212b4p-6,
+                                     0x1.6e8be02eb3a23p-6, 0x1.1c49d8cb931b6p-6,  0x1.ca21c4c3e31c4p-7, 0x1.757355d74a255p-7,
+                                     0x1.61a2f58e60192p-7, 0x1.dfe44e03b83c1p-9,  0x1.6576af3240642p-6, -0x1.5a9f4eff564fdp-6,
+                                     0x1.0c1a4fd412216p-5};
+  static constexpr double kErf[] = {0x1.06eba8214db69p-3,   -0x1.812746b0379e6p-2,  0x1.ce2f21a042b34p-4,  -0x1.b82ce31284f38p-6,
+                                    0x1.565bcd0dbd939p-8,   -0x1.c02db3db49dc3p-11, 0x1.f9a321e4c735fp-14, -0x1.f4d1e43610b26p-17,
+                                    0x1.b9df30701769ep-20,  -0x1.5f1f41b08e97bp-23, 0x1.f7b9a5ba9e68dp-27, -0x1.38ac3da44fd28p-30,
+                                    0x1.0627a6a8e5918p-34};
+  static constexpr double kErfcEnd = 6;
+  static constexpr double kErfc[] = {0x1.f9170f930a021p-26,  0x1.20dd70863afdbp+0,   0x1.45f329c3b0e1cp-1,  0x1.a4f2c43103815p-4,
+                                     -0x1.3962cec8f11d7p-6,  -0x1.a9d155c295ac2p-13, 0x1.b74f80aa5ccbap-10, -0x1.22048b33440e5p-11,
+                                     -0x1.6752a682df318p-16, 0x1.cf32bb4ca2353p-14,  -0x1.0eee7134e8bdap-14, 0x1.9648c07518c33p-16,
+                                     -0x1.c5f3dd2f1fc84p-18, 0x1.893795ec87039p-20,  -0x1.096dd1232f7ddp-22, 0x1.135aaf28cb4bdp-25,
+                                     -0x1.a915dcbbe3e9dp-29, 0x1.cc631096ae071p-33,  -0x1.3835767efd204p-37, 0x1.8eef6c99270bep-43};
+};
+
+template <class T>
+using UInt = typename Real<T>::UInt;
+template <class T>
+using Int = typename Real<T>::Int;
+
+// ---- Arithmetic ----
+
+// a * b + c, rounded once where the machine can.
+RL_INLINE float madd(float a, float b, float c) {
+#if defined(__FMA__) || defined(__aarch64__)
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+RL_INLINE double madd(double a, double b, double c) {
+#if defined(__FMA__) || defined(__aarch64__)
+  return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// c[0] + c[1] x + ...
+template <class T, size_t N>
+RL_INLINE T polynomial(T x, const T (&c)[N]) {
+  T sum = c[N - 1];
+  for (int k = static_cast<int>(N) - 2; k >= 0; --k) sum = madd(sum, x, c[k]);
+  return sum;
+}
+
+template <class T>
+RL_INLINE UInt<T> bits(T x) {
+  return bits_as<UInt<T>>(x);
+}
+template <class T>
+RL_INLINE T from_bits(UInt<T> b) {
+  return bits_as<T>(b);
+}
+
+template <class T>
+RL_INLINE T abs(T x) {
+  return from_bits<T>(bits(x) & ~Real<T>::kSign);
+}
+template <class T>
+RL_INLINE T copysign(T magnitude, T sign) {
+  return from_bits<T>((bits(magnitude) & ~Real<T>::kSign) | (bits(sign) & Real<T>::kSign));
+}
+template <class T>
+RL_INLINE bool signbit(T x) {
+  return static_cast<Int<T>>(bits(x)) < 0;
+}
+template <class T>
+RL_INLINE bool isnan(T x) {
+  return x != x;
+}
+RL_INLINE float sqrt(float x) { return __builtin_sqrtf(x); }
+RL_INLINE double sqrt(double x) { return __builtin_sqrt(x); }
+
+// ---- Rounding ----
+
+#if defined(__SSE4_1__) || defined(__aarch64__)
+RL_INLINE float rint(float x) { return __builtin_rintf(x); }
+RL_INLINE double rint(double x) { return __builtin_rint(x); }
+RL_INLINE float floor(float x) { return __builtin_floorf(x); }
+RL_INLINE double floor(double x) { return __builtin_floor(x); }
+RL_INLINE float ceil(float x) { return __builtin_ceilf(x); }
+RL_INLINE double ceil(double x) { return __builtin_ceil(x); }
+RL_INLINE float trunc(float x) { return __builtin_truncf(x); }
+RL_INLINE double trunc(double x) { return __builtin_trunc(x); }
+#else
+template <class T>
+RL_INLINE T rint(T x) {
+  const T a = vm::abs(x);
+  const T rounded = (a + Real<T>::kInt) - Real<T>::kInt;
+  return a < Real<T>::kInt ? copysign(rounded, x) : x;
+}
+template <class T>
+RL_INLINE T trunc(T x) {
+  const T a = vm::abs(x);
+  const T rounded = (a + Real<T>::kInt) - Real<T>::kInt;
+  return a < Real<T>::kInt ? copysign(rounded > a ? rounded - 1 : rounded, x) : x;
+}
+template <class T>
+RL_INLINE T floor(T x) {
+  const T r = vm::rint(x);
+  return r > x ? copysign(r - 1, x) : r;
+}
+template <class T>
+RL_INLINE T ceil(T x) {
+  const T r = vm::rint(x);
+  return r < x ? copysign(r + 1, x) : r;
+}
+#endif
+
+// ---- Exponentials ----
+
+// x = n ln 2 + r and e^r = 1 + p.
+template <class T>
+struct Exp {
+  T p;
+  UInt<T> n;
+};
+
+template <class T>
+RL_INLINE Exp<T> exp_reduced(T x) {
+  using R = Real<T>;
+  x = x > R::kExpHigh ? R::kExpHigh : x;
+  x = x < R::kExpLow ? R::kExpLow : x;
+  const T shifted = madd(x, R::kLog2eHi + R::kLog2eLo, R::kRound);
+  const T n = shifted - R::kRound;
+  T r = madd(-n, R::kLn2Hi, x);
+  r = madd(-n, R::kLn2Lo, r);
+  return {madd(r * r, polynomial(r, R::kExp), r), bits(shifted) - bits(R::kRound)};
+}
+
+// y 2^n in two steps, so that subnormal results and overflow round once.
+template <class T>
+RL_INLINE T scale(T y, UInt<T> n) {
+  using R = Real<T>;
+  const UInt<T> biased = n + 2 * R::kBias;
+  const UInt<T> half = biased >> 1;
+  return y * from_bits<T>(half << R::kMantissa) * from_bits<T>((biased - half) << R::kMantissa);
+}
+
+template <class T>
+RL_INLINE T exp(T x) {
+  const Exp<T> e = exp_reduced(x);
+  return scale(1 + e.p, e.n);
+}
+
+// e^x / 2, for which e^x may overflow.
+template <class T>
+RL_INLINE T half_exp(T x) {
+  const Exp<T> e = exp_reduced(x);
+  return scale(1 + e.p, e.n - 1);
+}
+
+template <class T>
+RL_INLINE T exp2(T x) {
+  using R = Real<T>;
+  x = x > R::kBias + 2 ? T(R::kBias + 2) : x;
+  x = x < -(R::kBias + R::kMantissa + 2) ? T(-(R::kBias + R::kMantissa + 2)) : x;
+  const T shifted = x + R::kRound;
+  const T r = (x - (shifted - R::kRound)) * T(0.693147180559945309417);
+  return scale(1 + madd(r * r, polynomial(r, R::kExp), r), bits(shifted) - bits(R::kRound));
+}
+
+template <class T>
+RL_INLINE T expm1(T x) {
+  using R = Real<T>;
+  const T low = -(R::kMantissa + 2);  // e^low < half an ulp of 1
+  const Exp<T> e = exp_reduced(x < low ? low : x);
+  const T half = from_bits<T>((e.n + (R::kBias - 1)) << R::kMantissa);
+  return e.n == 0 ? e.p : 2 * madd(half, e.p, half - T(0.5));
+}
+
+template <class T>
+RL_INLINE T sigmoid(T x) {
+  const T z = vm::exp(-vm::abs(x));
+  return (x >= 0 ? T(1) : z) / (1 + z);
+}
+
+template <class T>
+RL_INLINE T tanh(T x) {
+  T a = vm::abs(x);
+  a = a > T(22) ? T(22) : a;
+  const T t = vm::expm1(2 * a);
+  return copysign(t / (t + 2), x);
+}
+
+template <class T>
+RL_INLINE T sinh(T x) {
+  const T a = vm::abs(x);
+  const T h = half_exp(a);
+  const T t = vm::expm1(a < 1 ? a : T(1));
+  const T small = T(0.5) * (2 * t - t * t / (t + 1));
+  return copysign(a < 1 ? small : h - T(0.25) / h, x);
+}
+
+template <class T>
+RL_INLINE T cosh(T x) {
+  const T h = half_exp(vm::abs(x));
+  return h + T(0.25) / h;
+}
+
+// ---- Logarithms ----
+
+// x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
+template <class T>
+struct Log {
+  T f, e;
+};
+
+template <class T>
+RL_INLINE Log<T> log_reduced(T x) {
+  using R = Real<T>;
+  const bool subnormal = x < R::kMin;
+  const UInt<T> b = bits(subnormal ? x * (R::kInt * 4) : x);
+  // The exponent stays positive here: a signed 64-bit shift and conversion are slow before AVX-512.
+  const UInt<T> e = (b - R::kSqrtHalf + (UInt<T>(R::kBias + 1) << R::kMantissa)) >> R::kMantissa;
+  const T m = from_bits<T>(b - ((e - (R::kBias + 1)) << R::kMantissa));
+  const T bias = subnormal ? T(R::kBias + 1 + R::kMantissa + 2) : T(R::kBias + 1);
+  return {m - 1, (from_bits<T>(e | bits(R::kInt)) - R::kInt) - bias};
+}
+
+// log(1 + f) - f + f^2 / 2, small beside f.
+template <class T>
+RL_INLINE T log_tail(T f) {
+  const T s = f / (2 + f);
+  const T z = s * s;
+  return s * madd(z, polynomial(z, Real<T>::kLog), T(0.5) * f * f);
+}
+
+// What every logarithm gives outside (0, inf).
+template <class T>
+RL_INLINE T log_special(T x, T value) {
+  using R = Real<T>;
+  value = x < R::kInf ? value : x;  // inf and NaN
+  value = x < 0 ? R::kNan : value;
+  return x == 0 ? -R::kInf : value;
+}
+
+template <class T>
+RL_INLINE T log_core(Log<T> a, T correction) {
+  using R = Real<T>;
+  const T tail = log_tail(a.f) + madd(a.e, R::kLn2Lo, correction);
+  return madd(a.e, R::kLn2Hi, a.f - (T(0.5) * a.f * a.f - tail));
+}
+
+template <class T>
+RL_INLINE T log(T x) {
+  return log_special(x, log_core(log_reduced(x), T(0)));
+}
+
+template <class T>
+RL_INLINE T log1p(T x) {
+  using R = Real<T>;
+  const T u = 1 + x;
+  Log<T> a = log_reduced(u);
+  const T lost = x > 1 ? 1 - (u - x) : x - (u - 1);
+  const bool near = a.e == 0;
+  a.f = near ? x : a.f;
+  const T y = log_special(u, log_core(a, near | (u == R::kInf) ? T(0) : lost / u));
+  return x == 0 ? x : y;
+}
+
+// log(x) in another base: log2 and log10 of fdlibm, which multiply by a constant in two parts.
+template <class T>
+RL_INLINE T log_based(T x, T inverse_hi, T inverse_lo, T two_hi, T two_lo) {
+  using R = Real<T>;
+  const Log<T> a = log_reduced(x);
+  const T square = T(0.5) * a.f * a.f;
+  const T hi = from_bits<T>(bits(a.f - square) & R::kHighMask);
+  const T lo = (a.f - hi) - square + log_tail(a.f);
+  const T whole = a.e * two_hi;
+  const T part = hi * inverse_hi;
+  const T sum = whole + part;
+  T rest = madd(a.e, two_lo, madd(lo + hi, inverse_lo, lo * inverse_hi));
+  rest += (whole - sum) + part;
+  return log_special(x, sum + rest);
+}
+template <class T>
+RL_INLINE T log2(T x) {
+  return log_based(x, Real<T>::kLog2eHi, Real<T>::kLog2eLo, T(1), T(0));
+}
+template <class T>
+RL_INLINE T log10(T x) {
+  using R = Real<T>;
+  return log_based(x, R::kLog10eHi, R::kLog10eLo, R::kLog10Of2Hi, R::kLog10Of2Lo);
+}
+
+template <class T>
+RL_INLINE T asinh(T x) {
+  const T a = vm::abs(x);
+  const bool big = a > Real<T>::kBigAsinh;
+  const T argument = big ? a - 1 : a + a * a / (1 + vm::sqrt(a * a + 1));
+  const T y = vm::log1p(argument);
+  return copysign(big ? y + T(0.693147180559945309417) : y, x);
+}
+
+template <class T>
+RL_INLINE T acosh(T x) {
+  const bool big = x > Real<T>::kBigAsinh;
+  const T t = x - 1;
+  const T y = vm::log1p(big ? t : t + vm::sqrt(2 * t + t * t));
+  return big ? y + T(0.693147180559945309417) : y;
+}
+
+template <class T>
+RL_INLINE T atanh(T x) {
+  const T a = vm::abs(x);
+  const T y = vm::log1p(a < T(0.5) ? 2 * a + 2 * a * a / (1 - a) : 2 * a / (1 - a));
+  return copysign(a > 1 ? Real<T>::kNan : T(0.5) * y, x);
+}
+
+// log(1 + e^x)
+template <class T>
+RL_INLINE T softplus(T x) {
+  return (x > 0 ? x : T(0)) + vm::log1p(vm::exp(-vm::abs(x)));
+}
+
+// ---- Trigonometry ----
+
+// |x| below this is reduced here; beyond, the caller takes the C library (Payne and Hanek's reduction).
+inline constexpr double kTrigLimit = 0x1p20;
+template <class T>
+RL_INLINE bool trig_is_rare(T x) {
+  return !(vm::abs(x) < T(kTrigLimit));
+}
+
+// x = n pi/2 + r + tail, n taken modulo 4.
+template <class T>
+struct Trig {
+  T r, tail;
+  UInt<T> n;
+};
+
+RL_INLINE Trig<double> trig_reduced(double x) {
+  const double shifted = madd(x, 0.636619772367581343076, Real<double>::kRound);
+  const double n = shifted - Real<double>::kRound;
+  // pi/2 in three parts of 33 bits and a rest: products with n are exact.
+  const double a = x - n * 0x1.921fb544p+0;
+  const double b = n * 0x1.0b4611a6p-34, ab = a - b, lost_ab = (a - ab) - b;
+  const double c = n * 0x1.3198a2ep-69, abc = ab - c, lost_abc = (ab - abc) - c;
+  const double rest = n * 0x1.b839a252049c1p-104 - lost_ab - lost_abc;
+  const double r = abc - rest;
+  return {r, (abc - r) - rest, bits(shifted)};
+}
+
+RL_INLINE Trig<float> trig_reduced(float x) {
+  const double shifted = madd(static_cast<double>(x), 0.636619772367581343076, Real<double>::kRound);
+  const double n = shifted - Real<double>::kRound;
+  const double r = (x - n * 0x1.921fb544p+0) - n * 0x1.0b4611a626331p-34;
+  const float narrow = static_cast<float>(r);
+  return {narrow, static_cast<float>(r - narrow), bits(static_cast<float>(n) + Real<float>::kRound)};
+}
+
+template <class T>
+RL_INLINE T sin_core(T r, T tail) {
+  const T z = r * r;
+  const T cubic = madd(z * r, polynomial(z, Real<T>::kSin), madd(T(-0.5) * z, tail, tail));
+  return r + cubic;
+}
+
+template <class T>
+RL_INLINE T cos_core(T r, T tail) {
+  const T z = r * r;
+  const T half = T(0.5) * z;
+  const T w = 1 - half;
+  return w + (((1 - w) - half) + madd(z * z, polynomial(z, Real<T>::kCos), -r * tail));
+}
+
+template <class T>
+RL_INLINE T quadrant(Trig<T> t, UInt<T> n) {
+  const T y = n & 1 ? cos_core(t.r, t.tail) : sin_core(t.r, t.tail);
+  return from_bits<T>(bits(y) ^ ((n << (sizeof(T) * 8 - 2)) & Real<T>::kSign));
+}
+
+template <class T>
+RL_INLINE T sin(T x) {
+  const Trig<T> t = trig_reduced(x);
+  const T y = quadrant(t, t.n);
+  return x == 0 ? x : y;
+}
+template <class T>
+RL_INLINE T cos(T x) {
+  const Trig<T> t = trig_reduced(x);
+  return quadrant(t, t.n + 1);
+}
+template <class T>
+RL_INLINE T tan(T x) {
+  const Trig<T> t = trig_reduced(x);
+  const T s = sin_core(t.r, t.tail), c = cos_core(t.r, t.tail);
+  const T y = t.n & 1 ? -c / s : s / c;
+  return x == 0 ? x : y;
+}
+
+// ---- Inverse trigonometry ----
+
+template <class T>
+RL_INLINE T asin_core(T x, T z) {
+  return madd(x * z, polynomial(z, Real<T>::kAsin), x);
+}
+
+template <class T>
+RL_INLINE T asin(T x) {
+  const T a = vm::abs(x);
+  const bool big = a > T(0.5);
+  const T z = big ? T(0.5) * (1 - a) : a * a;
+  const T y = asin_core(big ? vm::sqrt(z) : a, z);
+  return copysign(big ? T(M_PI_2) - (2 * y - T(0.5) * Real<T>::kPiLo) : y, x);
+}
+
+template <class T>
+RL_INLINE T acos(T x) {
+  const T a = vm::abs(x);
+  const bool big = a > T(0.5);
+  const T z = big ? T(0.5) * (1 - a) : a * a;
+  const T y = asin_core(big ? vm::sqrt(z) : x, z);
+  const T ends = x < 0 ? T(M_PI) - (2 * y - Real<T>::kPiLo) : 2 * y;
+  return big ? ends : T(M_PI_2) - (y - T(0.5) * Real<T>::kPiLo);
+}
+
+// The angle of (den, num), both non-negative, in [0, pi/2].
+template <class T>
+RL_INLINE T atan_core(T num, T den) {
+  const bool steep = num > den;
+  const T low = steep ? den : num, high = steep ? num : den;
+  const bool middle = low > T(0.41421356237309504880) * high;
+  const T t = (middle ? low - high : low) / (middle ? low + high : high);
+  const T z = t * t;
+  const T y = madd(t * z, polynomial(z, Real<T>::kAtan), t);
+  // pi/4 + y, then pi/2 - y, the constants in two parts.
+  const T quarter = T(M_PI_4), quarter_lo = T(0.25) * Real<T>::kPiLo;
+  const T gentle = middle ? quarter + (y + quarter_lo) : y;
+  const T complement = middle ? quarter - (y - quarter_lo) : 2 * quarter - (y - 2 * quarter_lo);
+  return steep ? complement : gentle;
+}
+
+template <class T>
+RL_INLINE T atan(T x) {
+  const T a = vm::abs(x);
+  const T y = atan_core(a < Real<T>::kInf ? a : T(1), a < Real<T>::kInf ? T(1) : T(0));
+  return isnan(x) ? x : copysign(y, x);
+}
+
+template <class T>
+RL_INLINE T atan2(T y, T x) {
+  using R = Real<T>;
+  T num = vm::abs(y), den = vm::abs(x);
+  const bool both = (num == R::kInf) & (den == R::kInf);
+  const bool none = (num == 0) & (den == 0);
+  // Infinities become a direction; the factor keeps the sum of two large values finite.
+  const T down = (num > 1) | (den > 1) ? T(0.5) : T(1);
+  const bool up = num == R::kInf, level = den == R::kInf;
+  num = both | up ? T(1) : level ? T(0) : down * num;
+  den = both ? T(1) : up ? T(0) : level | none ? T(1) : down * den;
+  const T angle = atan_core(num, den);
+  const T turned = signbit(x) ? T(M_PI) - (angle - R::kPiLo) : angle;
+  return isnan(x) | isnan(y) ? x + y : copysign(turned, y);
+}
+
+// ---- Error function ----
+
+// x P(x^2) up to 1, then 1 - exp(-Q(|x|)): the form of N. Juffa's erff (2012), with our own polynomials.
+template <class T>
+RL_INLINE T erf(T x) {
+  using R = Real<T>;
+  const T a = vm::abs(x);
+  const T small = madd(x, polynomial(x * x, R::kErf), x);
+  const T end = a < R::kErfcEnd ? a : R::kErfcEnd;
+  const T large = 1 - vm::exp(-polynomial(end, R::kErfc));
+  const T y = a < 1 ? small : copysign(large, x);
+  return isnan(x) ? x : y;
+}
+
+// ---- Powers ----
+
+// An unevaluated sum of two doubles: T. J. Dekker, A floating-point technique for extending the precision (1971).
+struct Pair {
+  double hi, lo;
+};
+
+// |a| >= |b|, or a is 0.
+RL_INLINE Pair exact_sum(double a, double b) {
+  const double sum = a + b;
+  return {sum, b - (sum - a)};
+}
+
+RL_INLINE Pair exact_product(double a, double b) {
+  const double product = a * b;
+#if defined(__FMA__) || defined(__aarch64__)
+  return {product, madd(a, b, -product)};
+#else
+  constexpr double kSplit = 0x1p27 + 1;
+  const double ta = kSplit * a, tb = kSplit * b;
+  const double ah = ta - (ta - a), bh = tb - (tb - b);
+  const double al = a - ah, bl = b - bh;
+  return {product, ((ah * bh - product) + ah * bl + al * bh) + al * bl};
+#endif
+}
+
+// log(x) with about 65 bits for 0 < x < inf.
+RL_INLINE Pair log_extended(double x) {
+  using R = Real<double>;
+  const Log<double> a = log_reduced(x);
+  // s = f / (2 + f)
+  const Pair t = exact_sum(2, a.f);
+  const double s = a.f / t.hi;
+  const Pair st = exact_product(s, t.hi);
+  const double s_lo = ((a.f - st.hi) - st.lo - s * t.lo) / t.hi;
+  // log(1 + f) = s (2 + z (2/3 + z q(z))), z = s^2
+  const Pair z = exact_product(s, s);
+  const double z_lo = z.lo + 2 * s * s_lo;
+  double q = R::kLog[6];
+  for (int k = 5; k >= 1; --k) q = madd(q, z.hi, R::kLog[k]);
+  const Pair c = exact_sum(0x1.5555555555555p-1, q * z.hi);
+  const double c_lo = c.lo + 0x1.5555555555555p-55;
+  const Pair zc = exact_product(z.hi, c.hi);
+  const Pair u = exact_sum(2, zc.hi);
+  const double u_lo = u.lo + (zc.lo + madd(z.hi, c_lo, z_lo * c.hi));
+  const Pair log = exact_product(s, u.hi);
+  const double log_lo = log.lo + madd(s, u_lo, s_lo * u.hi);
+  const Pair sum = exact_sum(a.e * R::kLn2Hi, log.hi);
+  return {sum.hi, sum.lo + madd(a.e, R::kLn2Lo, log_lo)};
+}
+
+// |x|^y, but for the cases that pow_signed mends.
+RL_INLINE double pow_magnitude(double x, double y) {
+  using R = Real<double>;
+  Pair log = log_extended(x);
+  log.hi = x == 0 ? -R::kInf : x < R::kInf ? log.hi : x;
+  const Pair product = exact_product(y, log.hi);
+  const double lo = vm::abs(product.hi) < 800 ? madd(y, log.lo, product.lo) : 0.0;
+  const Exp<double> e = exp_reduced(product.hi);
+  // e^lo = 1 + lo, since lo is tiny.
+  return scale(1 + madd(1 + e.p, lo, e.p), e.n);
+}
+
+// In double, a float's power needs no extended logarithm.
+RL_INLINE float pow_magnitude(float x, float y) {
+  const double a = x;
+  const double log = log_special(a, log_core(log_reduced(a), 0.0));
+  return static_cast<float>(vm::exp(static_cast<double>(y) * log));
+}
+
+// C99 Annex F: the sign for negative x, and the cases where a NaN or an infinite power does not matter.
+template <class T>
+RL_INLINE T pow(T x, T y) {
+  const T a = vm::abs(x);
+  T power = pow_magnitude(a, y);
+  power = a == 1 ? T(1) : power;
+  const bool whole = vm::rint(y) == y;
+  const bool odd = whole & (T(2) * vm::rint(T(0.5) * y) != y);
+  power = signbit(x) & odd ? -power : power;
+  power = (x < 0) & !whole & (a < Real<T>::kInf) ? Real<T>::kNan : power;
+  power = isnan(x) | isnan(y) ? x + y : power;
+  return (x == 1) | (y == 0) ? T(1) : power;
+}
+
+}  // namespace vm
+}  // namespace RL_ISA
+}  // namespace rl
