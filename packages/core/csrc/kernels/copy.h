@@ -17,11 +17,11 @@ void copy_strided(DType dst_dtype, char* dst, const int64_t* dst_strides, DType 
 // Writes the element at `value` (of size `itemsize`: 1, 2, 4, 8 or 16) to every element.
 void fill_strided(char* dst, int itemsize, int ndim, const int64_t* shape, const int64_t* strides, const void* value);
 
-// out[i] = start + i * step over n contiguous elements. Integers count in int64, real types in double.
+// out[i] = start + i * step over n contiguous elements: floating dtypes, and integers of any width.
 void fill_arange(DType dtype, char* dst, int64_t n, double start, double step);
 void fill_arange(DType dtype, char* dst, int64_t n, int64_t start, int64_t step);
 
-// n contiguous elements from start to end inclusive, computed from both ends so that it is symmetric.
+// n contiguous elements from start to end inclusive, counted from the nearer end. Floating dtypes and integers.
 void fill_linspace(DType dtype, char* dst, int64_t n, double start, double end);
 
 }  // namespace rl

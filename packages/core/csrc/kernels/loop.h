@@ -228,7 +228,7 @@ using Floats = Types<float, double>;  // and with float, Half and BHalf
 using Complexes = Types<Complex<float>, Complex<double>>;
 using Bools = Types<bool>;
 
-struct Nothing {};
+struct Nothing {};  // also the type of absent parameters
 
 // A lambda without captures holds nothing, so it can be made where only its type is known.
 template <class F>

@@ -46,6 +46,7 @@ struct Real<float> {
   static constexpr float kAtan[] = {-0x1.55554ap-2f, 0x1.9991a6p-3f, -0x1.23b638p-3f, 0x1.b1fa24p-4f, -0x1.f22b4ep-5f};
   static constexpr float kAsin[] = {0x1.55554cp-3f, 0x1.333896p-4f, 0x1.6cab2ep-5f, 0x1.04afacp-5f, 0x1.d75d8cp-7f,
                                     0x1.33f27ap-5f};
+  static constexpr float kTanh[] = {-0x1.55554cp-2f, 0x1.110d3cp-3f, -0x1.b92bb8p-5f, 0x1.595682p-6f, -0x1.9bba5ap-8f};
   static constexpr float kErf[] = {0x1.06eba8p-3f,  -0x1.81273ep-2f, 0x1.ce2d2p-4f,  -0x1.b7fbb4p-6f,
                                    0x1.5419f2p-8f, -0x1.a485dp-11f, 0x1.4ae484p-14f};
   static constexpr float kErfcEnd = 4;
@@ -98,6 +99,9 @@ struct Real<double> {
                                      0x1.6e8be02eb3a23p-6, 0x1.1c49d8cb931b6p-6,  0x1.ca21c4c3e31c4p-7, 0x1.757355d74a255p-7,
                                      0x1.61a2f58e60192p-7, 0x1.dfe44e03b83c1p-9,  0x1.6576af3240642p-6, -0x1.5a9f4eff564fdp-6,
                                      0x1.0c1a4fd412216p-5};
+  static constexpr double kTanh[] = {-0x1.555555555554fp-2, 0x1.11111111107ebp-3,  -0x1.ba1ba1b981af0p-5, 0x1.664f485a5510ap-6,
+                                     -0x1.226e2f30b36a2p-7, 0x1.d6d29fe6d2b3ep-9,  -0x1.7d900995e91b9p-10, 0x1.34855e2bb7fcdp-11,
+                                     -0x1.e980808bc28afp-13, 0x1.5da3302bc2e63p-14, -0x1.47822b04dc333p-16};
   static constexpr double kErf[] = {0x1.06eba8214db69p-3,   -0x1.812746b0379e6p-2,  0x1.ce2f21a042b34p-4,  -0x1.b82ce31284f38p-6,
                                     0x1.565bcd0dbd939p-8,   -0x1.c02db3db49dc3p-11, 0x1.f9a321e4c735fp-14, -0x1.f4d1e43610b26p-17,
                                     0x1.b9df30701769ep-20,  -0x1.5f1f41b08e97bp-23, 0x1.f7b9a5ba9e68dp-27, -0x1.38ac3da44fd28p-30,
@@ -207,23 +211,29 @@ RL_INLINE T ceil(T x) {
 
 // ---- Exponentials ----
 
-// x = n ln 2 + r and e^r = 1 + p.
+// x = n ln 2 + r and e^r = 1 + r + q.
 template <class T>
 struct Exp {
-  T p;
+  T r, q;
   UInt<T> n;
 };
 
 template <class T>
 RL_INLINE Exp<T> exp_reduced(T x) {
   using R = Real<T>;
-  x = x > R::kExpHigh ? R::kExpHigh : x;
-  x = x < R::kExpLow ? R::kExpLow : x;
   const T shifted = madd(x, R::kLog2eHi + R::kLog2eLo, R::kRound);
   const T n = shifted - R::kRound;
-  T r = madd(-n, R::kLn2Hi, x);
-  r = madd(-n, R::kLn2Lo, r);
-  return {madd(r * r, polynomial(r, R::kExp), r), bits(shifted) - bits(R::kRound)};
+  const T hi = madd(-n, R::kLn2Hi, x), lo = n * R::kLn2Lo;
+  const T r = hi - lo;
+  const T lost = (hi - r) - lo;
+  return {r, madd(r * r, polynomial(r, R::kExp), lost), bits(shifted) - bits(R::kRound)};
+}
+
+// 1 + r + q, rounded little more than once.
+template <class T>
+RL_INLINE T exp_fraction(const Exp<T>& e) {
+  const T one = 1 + e.r;
+  return one + ((e.r - (one - 1)) + e.q);
 }
 
 // y 2^n in two steps, so that subnormal results and overflow round once.
@@ -235,50 +245,62 @@ RL_INLINE T scale(T y, UInt<T> n) {
   return y * from_bits<T>(half << R::kMantissa) * from_bits<T>((biased - half) << R::kMantissa);
 }
 
+// NaN comes through.
+template <class T>
+RL_INLINE T between(T x, T low, T high) {
+  x = x > high ? high : x;
+  return x < low ? low : x;
+}
+
 template <class T>
 RL_INLINE T exp(T x) {
-  const Exp<T> e = exp_reduced(x);
-  return scale(1 + e.p, e.n);
+  const Exp<T> e = exp_reduced(between(x, Real<T>::kExpLow, Real<T>::kExpHigh));
+  return scale(exp_fraction(e), e.n);
 }
 
 // e^x / 2, for which e^x may overflow.
 template <class T>
 RL_INLINE T half_exp(T x) {
-  const Exp<T> e = exp_reduced(x);
-  return scale(1 + e.p, e.n - 1);
+  const Exp<T> e = exp_reduced(between(x, Real<T>::kExpLow, Real<T>::kExpHigh));
+  return scale(exp_fraction(e), e.n - 1);
 }
 
 template <class T>
 RL_INLINE T exp2(T x) {
   using R = Real<T>;
-  x = x > R::kBias + 2 ? T(R::kBias + 2) : x;
-  x = x < -(R::kBias + R::kMantissa + 2) ? T(-(R::kBias + R::kMantissa + 2)) : x;
+  x = between(x, T(-(R::kBias + R::kMantissa + 2)), T(R::kBias + 2));
   const T shifted = x + R::kRound;
   const T r = (x - (shifted - R::kRound)) * T(0.693147180559945309417);
-  return scale(1 + madd(r * r, polynomial(r, R::kExp), r), bits(shifted) - bits(R::kRound));
+  return scale(exp_fraction(Exp<T>{r, r * r * polynomial(r, R::kExp), 0}), bits(shifted) - bits(R::kRound));
 }
 
 template <class T>
 RL_INLINE T expm1(T x) {
   using R = Real<T>;
-  const T low = -(R::kMantissa + 2);  // e^low < half an ulp of 1
-  const Exp<T> e = exp_reduced(x < low ? low : x);
+  // Below, the result is -1; above, it overflows, and so does 2^n no earlier.
+  const Exp<T> e = exp_reduced(between(x, T(-(R::kMantissa + 2)), R::kExpHigh - 1));
+  const T p = e.r + e.q;
   const T half = from_bits<T>((e.n + (R::kBias - 1)) << R::kMantissa);
-  return e.n == 0 ? e.p : 2 * madd(half, e.p, half - T(0.5));
+  return e.n == 0 ? p : 2 * madd(half, p, half - T(0.5));
 }
 
 template <class T>
 RL_INLINE T sigmoid(T x) {
   const T z = vm::exp(-vm::abs(x));
-  return (x >= 0 ? T(1) : z) / (1 + z);
+  const bool positive = x >= 0;
+  const T sum = 1 + z;
+  const T y = (positive ? T(1) : z) / sum;
+  // What the sum lost, times dy/dsum.
+  return y - (z - (sum - 1)) * y * (positive ? y : 1 - y);
 }
 
 template <class T>
 RL_INLINE T tanh(T x) {
-  T a = vm::abs(x);
-  a = a > T(22) ? T(22) : a;
-  const T t = vm::expm1(2 * a);
-  return copysign(t / (t + 2), x);
+  const T a = vm::abs(x);
+  const T z = x * x;
+  const T small = madd(x * z, polynomial(z, Real<T>::kTanh), x);
+  const T t = vm::expm1(a > 22 ? T(44) : 2 * a);
+  return a < T(0.55) ? small : copysign(t / (t + 2), x);
 }
 
 template <class T>
@@ -396,7 +418,7 @@ RL_INLINE T acosh(T x) {
   const bool big = x > Real<T>::kBigAsinh;
   const T t = x - 1;
   const T y = vm::log1p(big ? t : t + vm::sqrt(2 * t + t * t));
-  return big ? y + T(0.693147180559945309417) : y;
+  return x < 1 ? Real<T>::kNan : big ? y + T(0.693147180559945309417) : y;
 }
 
 template <class T>
@@ -488,11 +510,15 @@ RL_INLINE T tan(T x) {
   return x == 0 ? x : y;
 }
 
+// A quotient of two rounded floats would be 2 ulp off.
+RL_INLINE float tan(float x) { return static_cast<float>(vm::tan(static_cast<double>(x))); }
+
 // ---- Inverse trigonometry ----
 
+// asin(x) - x, with z = x^2.
 template <class T>
-RL_INLINE T asin_core(T x, T z) {
-  return madd(x * z, polynomial(z, Real<T>::kAsin), x);
+RL_INLINE T asin_tail(T x, T z) {
+  return x * z * polynomial(z, Real<T>::kAsin);
 }
 
 template <class T>
@@ -500,8 +526,13 @@ RL_INLINE T asin(T x) {
   const T a = vm::abs(x);
   const bool big = a > T(0.5);
   const T z = big ? T(0.5) * (1 - a) : a * a;
-  const T y = asin_core(big ? vm::sqrt(z) : a, z);
-  return copysign(big ? T(M_PI_2) - (2 * y - T(0.5) * Real<T>::kPiLo) : y, x);
+  const T s = big ? vm::sqrt(z) : a;
+  const T tail = asin_tail(s, z);
+  // pi/2 - 2 asin(s), where s = hi + lo beyond its own precision.
+  const T hi = from_bits<T>(bits(s) & Real<T>::kHighMask);
+  const T lo = (z - hi * hi) / (s + hi + Real<T>::kMin);
+  const T y = (T(M_PI_2) - 2 * hi) - (2 * (lo + tail) - T(0.5) * Real<T>::kPiLo);
+  return copysign(big ? y : s + tail, x);
 }
 
 template <class T>
@@ -509,7 +540,8 @@ RL_INLINE T acos(T x) {
   const T a = vm::abs(x);
   const bool big = a > T(0.5);
   const T z = big ? T(0.5) * (1 - a) : a * a;
-  const T y = asin_core(big ? vm::sqrt(z) : x, z);
+  const T s = big ? vm::sqrt(z) : x;
+  const T y = s + asin_tail(s, z);
   const T ends = x < 0 ? T(M_PI) - (2 * y - Real<T>::kPiLo) : 2 * y;
   return big ? ends : T(M_PI_2) - (y - T(0.5) * Real<T>::kPiLo);
 }
@@ -593,6 +625,9 @@ RL_INLINE Pair exact_product(double a, double b) {
 #endif
 }
 
+inline constexpr double kLogExtended[] = {0x1.9999999999b30p-2, 0x1.2492492457dbfp-2, 0x1.c71c722d5d5cbp-3, 0x1.745ce9e68e74bp-3,
+                                          0x1.3b1eeb733bdfdp-3, 0x1.0f7ff7bcca17ep-3, 0x1.0e42269655aefp-3};
+
 // log(x) with about 65 bits for 0 < x < inf.
 RL_INLINE Pair log_extended(double x) {
   using R = Real<double>;
@@ -605,9 +640,7 @@ RL_INLINE Pair log_extended(double x) {
   // log(1 + f) = s (2 + z (2/3 + z q(z))), z = s^2
   const Pair z = exact_product(s, s);
   const double z_lo = z.lo + 2 * s * s_lo;
-  double q = R::kLog[6];
-  for (int k = 5; k >= 1; --k) q = madd(q, z.hi, R::kLog[k]);
-  const Pair c = exact_sum(0x1.5555555555555p-1, q * z.hi);
+  const Pair c = exact_sum(0x1.5555555555555p-1, z.hi * polynomial(z.hi, kLogExtended));
   const double c_lo = c.lo + 0x1.5555555555555p-55;
   const Pair zc = exact_product(z.hi, c.hi);
   const Pair u = exact_sum(2, zc.hi);
@@ -615,7 +648,7 @@ RL_INLINE Pair log_extended(double x) {
   const Pair log = exact_product(s, u.hi);
   const double log_lo = log.lo + madd(s, u_lo, s_lo * u.hi);
   const Pair sum = exact_sum(a.e * R::kLn2Hi, log.hi);
-  return {sum.hi, sum.lo + madd(a.e, R::kLn2Lo, log_lo)};
+  return exact_sum(sum.hi, sum.lo + madd(a.e, R::kLn2Lo, log_lo));
 }
 
 // |x|^y, but for the cases that pow_signed mends.
@@ -625,9 +658,9 @@ RL_INLINE double pow_magnitude(double x, double y) {
   log.hi = x == 0 ? -R::kInf : x < R::kInf ? log.hi : x;
   const Pair product = exact_product(y, log.hi);
   const double lo = vm::abs(product.hi) < 800 ? madd(y, log.lo, product.lo) : 0.0;
-  const Exp<double> e = exp_reduced(product.hi);
-  // e^lo = 1 + lo, since lo is tiny.
-  return scale(1 + madd(1 + e.p, lo, e.p), e.n);
+  Exp<double> e = exp_reduced(between(product.hi, R::kExpLow, R::kExpHigh));
+  e.q = madd(1 + e.r + e.q, lo, e.q);  // e^lo = 1 + lo, since lo is tiny
+  return scale(exp_fraction(e), e.n);
 }
 
 // In double, a float's power needs no extended logarithm.

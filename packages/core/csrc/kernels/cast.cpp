@@ -1,0 +1,118 @@
+// Conversions between all dtypes.
+#include "cast_table.h"
+#include "complex.h"
+#include "loop.h"
+
+namespace rl {
+namespace RL_ISA {
+namespace {
+
+// Truncates; saturates at the ends of To; NaN becomes 0. Both ends are compared as powers of two, which From holds.
+template <class To, class From>
+static inline To saturate(From x) {
+  constexpr auto kMax = static_cast<std::make_unsigned_t<To>>(-1);
+  constexpr To kHigh = static_cast<To>(std::is_signed_v<To> ? kMax / 2 : kMax);
+  constexpr From kEnd = static_cast<From>(kHigh / 2 + 1) * 2;  // the first value above kHigh
+  constexpr From kLow = std::is_signed_v<To> ? -kEnd : From(0);
+  const bool high = x >= kEnd;
+  From inside = x < kLow ? kLow : x;
+  inside = (x != x) | high ? From(0) : inside;
+  // Small integers by way of int32, which the vector units convert.
+  using Wide = std::conditional_t<(sizeof(To) < 4), int32_t, To>;
+  return high ? kHigh : static_cast<To>(static_cast<Wide>(inside));
+}
+
+template <class To, class From>
+static inline To convert(From x) {
+  if constexpr (IsComplex<From>::value && IsComplex<To>::value) {
+    return To(static_cast<decltype(To().re)>(x.re), static_cast<decltype(To().re)>(x.im));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (IsComplex<From>::value) {
+    return convert<To>(x.re);
+  } else if constexpr (IsComplex<To>::value) {
+    return To(static_cast<decltype(To().re)>(x));
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    return saturate<To>(x);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <class To>
+struct Convert {
+  template <class From>
+  To operator()(From x) const {
+    return convert<To>(x);
+  }
+};
+
+// Halves are computed as floats.
+template <class T>
+inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BHalf>;
+template <class T>
+using Computed = std::conditional_t<kIsHalf<T>, float, T>;
+template <class T>
+inline constexpr Cell kCellOf = std::is_same_v<T, Half>    ? Cell::Half
+                                : std::is_same_v<T, BHalf> ? Cell::BHalf
+                                                           : cell_of<Computed<T>>();
+
+template <class From, class To>
+void cast(char* const* data, const int64_t* strides, int64_t n, const void*) {
+  using K = Kernel<Convert<Computed<To>>, NoGuard, Computed<To>, 0, Nothing, Computed<From>>;
+  static constexpr Plan kPlan{K::blocks, K::kBlock, 1, {kCellOf<To>, kCellOf<From>}};
+  run_plan(kPlan, data, strides, n, nullptr);
+}
+
+// Copies the bits.
+template <class T>
+void copy(char* const* data, const int64_t* strides, int64_t n, const void*) {
+  constexpr int64_t kSize = sizeof(T);
+  if (strides[0] == kSize && strides[1] == kSize) {
+    __builtin_memcpy(data[0], data[1], n * kSize);
+  } else if (strides[0] == kSize) {
+    gather<T>(data[1], strides[1], data[0], n);
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      *reinterpret_cast<T*>(data[0] + i * strides[0]) = *reinterpret_cast<const T*>(data[1] + i * strides[1]);
+    }
+  }
+}
+
+constexpr Loop copy_of(int64_t size) {
+  return size == 1   ? copy<uint8_t>
+         : size == 2 ? copy<uint16_t>
+         : size == 4 ? copy<uint32_t>
+         : size == 8 ? copy<uint64_t>
+                     : copy<Pair64>;
+}
+
+template <class From, class To>
+constexpr Loop cast_of() {
+  if constexpr (std::is_same_v<From, To> || (sizeof(From) == 1 && std::is_integral_v<From> && sizeof(To) == 1 &&
+                                             std::is_same_v<From, bool> == std::is_same_v<To, bool>)) {
+    return copy_of(sizeof(To));
+  } else {
+    return cast<From, To>;
+  }
+}
+
+template <class From, class... To>
+void fill_row(CastTable& table, Types<To...>) {
+  ((table.loops[static_cast<int>(dtype_of<From>())][static_cast<int>(dtype_of<To>())] = cast_of<From, To>()), ...);
+}
+
+template <class... T>
+void fill_rows(CastTable& table, Types<T...> all) {
+  (fill_row<T>(table, all), ...);
+}
+
+}  // namespace
+
+void fill_casts(CastTable& table) {
+  fill_rows(table, Types<uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BHalf, float, double, Complex<float>,
+                         Complex<double>, bool>());
+}
+
+}  // namespace RL_ISA
+}  // namespace rl

@@ -1,0 +1,171 @@
+#include "copy.h"
+
+#include <cstring>
+
+#include "../parallel.h"
+#include "cast_table.h"
+#include "nest.h"
+#include "range_table.h"
+
+namespace rl {
+namespace {
+
+struct Casts final : CastTable {
+  Casts() { RL_ISA_CALL(fill_casts, static_cast<CastTable&>(*this)); }
+};
+
+constexpr int64_t kCopyGrain = 256 * 1024;  // bytes
+
+// ---- Transposed copies: tiles keep the lines of both sides in the cache ----
+
+constexpr int64_t kTile = 32;
+
+// dst is dense along i and src along j.
+template <class T>
+void copy_tile(char* dst, int64_t dst_j, const char* src, int64_t src_i, int64_t ni, int64_t nj) {
+  for (int64_t j = 0; j < nj; ++j) {
+    T* out = reinterpret_cast<T*>(dst + j * dst_j);
+    const char* in = src + j * static_cast<int64_t>(sizeof(T));
+    for (int64_t i = 0; i < ni; ++i) out[i] = *reinterpret_cast<const T*>(in + i * src_i);
+  }
+}
+
+struct Bits128 {
+  uint64_t low, high;
+};
+
+using CopyTile = void (*)(char*, int64_t, const char*, int64_t, int64_t, int64_t);
+
+CopyTile tile_copier(int64_t size) {
+  switch (size) {
+    case 1: return copy_tile<uint8_t>;
+    case 2: return copy_tile<uint16_t>;
+    case 4: return copy_tile<uint32_t>;
+    case 8: return copy_tile<uint64_t>;
+    default: return copy_tile<Bits128>;
+  }
+}
+
+// The dimension along which src is dense, where the innermost is dense in dst only; 0: there is none.
+int transposed_dimension(const Nest& nest, int64_t size) {
+  if (nest.strides[0][0] != size || nest.strides[0][1] == size || nest.shape[0] < 4) return 0;
+  for (int d = 1; d < nest.ndim; ++d) {
+    if (nest.strides[d][1] == size && nest.shape[d] >= 4) return d;
+  }
+  return 0;
+}
+
+void copy_transposed(Nest& nest, int d, int64_t size, char* dst, const char* src) {
+  const int64_t ni = nest.shape[0], nj = nest.shape[d];
+  const int64_t dst_j = nest.strides[d][0], src_i = nest.strides[0][1];
+  const CopyTile copy = tile_copier(size);
+  // The outer nest counts tiles along i, then along j, then the other dimensions.
+  const int64_t tiles_i = (ni + kTile - 1) / kTile, tiles_j = (nj + kTile - 1) / kTile;
+  int64_t outer = 1;
+  for (int k = 1; k < nest.ndim; ++k) outer *= k == d ? 1 : nest.shape[k];
+  const int64_t grain = kCopyGrain / (kTile * kTile * size);
+  parallel_for(0, outer * tiles_i * tiles_j, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t i = t % tiles_i * kTile, j = t / tiles_i % tiles_j * kTile;
+      int64_t rest = t / (tiles_i * tiles_j);
+      char* to = dst + i * size + j * dst_j;
+      const char* from = src + i * src_i + j * size;
+      for (int k = 1; k < nest.ndim; ++k) {
+        if (k == d) continue;
+        to += rest % nest.shape[k] * nest.strides[k][0];
+        from += rest % nest.shape[k] * nest.strides[k][1];
+        rest /= nest.shape[k];
+      }
+      copy(to, dst_j, from, src_i, ni - i < kTile ? ni - i : kTile, nj - j < kTile ? nj - j : kTile);
+    }
+  });
+}
+
+void copy_same(int64_t size, char* dst, const int64_t* dst_strides, const char* src, const int64_t* src_strides, int ndim,
+               const int64_t* shape, Loop loop) {
+  const int64_t* const strides[] = {dst_strides, src_strides};
+  Nest nest(ndim, shape, 2, strides);
+  if (nest.numel == 0) return;
+  if (nest.ndim == 1 && nest.strides[0][0] == size && nest.strides[0][1] == size) {
+    return parallel_for(0, nest.numel * size, kCopyGrain,
+                        [&](int64_t begin, int64_t end) { std::memcpy(dst + begin, src + begin, end - begin); });
+  }
+  const int d = transposed_dimension(nest, size);
+  if (d != 0) return copy_transposed(nest, d, size, dst, src);
+  char* const data[] = {dst, const_cast<char*>(src)};
+  run_pointwise(loop, ndim, shape, 2, data, strides, nullptr);
+}
+
+template <class T>
+void fill_run(char* dst, int64_t stride, int64_t n, const void* value) {
+  T v;
+  std::memcpy(&v, value, sizeof v);
+  if (stride == sizeof(T)) {
+    T* out = reinterpret_cast<T*>(dst);
+    for (int64_t i = 0; i < n; ++i) out[i] = v;
+  } else {
+    for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(dst + i * stride) = v;
+  }
+}
+
+template <class T>
+void fill_loop(char* const* data, const int64_t* strides, int64_t n, const void* params) {
+  fill_run<T>(data[0], strides[0], n, params);
+}
+
+// Chunks hold whole blocks of PyTorch's arange.
+constexpr int64_t kRangeGrain = 32768;
+
+const RangeTable& ranges() {
+  struct Ranges final : RangeTable {
+    Ranges() { RL_ISA_CALL(fill_ranges, static_cast<RangeTable&>(*this)); }
+  };
+  static const Ranges table;
+  return table;
+}
+
+}  // namespace
+
+Loop find_cast(DType from, DType to) {
+  static const Casts casts;
+  return casts.loops[static_cast<int>(from)][static_cast<int>(to)];
+}
+
+void copy_strided(DType dst_dtype, char* dst, const int64_t* dst_strides, DType src_dtype, const char* src,
+                  const int64_t* src_strides, int ndim, const int64_t* shape) {
+  const Loop loop = find_cast(src_dtype, dst_dtype);
+  if (dst_dtype == src_dtype) {
+    return copy_same(itemsize(dst_dtype), dst, dst_strides, src, src_strides, ndim, shape, loop);
+  }
+  const int64_t* const strides[] = {dst_strides, src_strides};
+  char* const data[] = {dst, const_cast<char*>(src)};
+  run_pointwise(loop, ndim, shape, 2, data, strides, nullptr);
+}
+
+void fill_strided(char* dst, int itemsize, int ndim, const int64_t* shape, const int64_t* strides, const void* value) {
+  const Loop loop = itemsize == 1   ? fill_loop<uint8_t>
+                    : itemsize == 2 ? fill_loop<uint16_t>
+                    : itemsize == 4 ? fill_loop<uint32_t>
+                    : itemsize == 8 ? fill_loop<uint64_t>
+                                    : fill_loop<Bits128>;
+  char* const data[] = {dst};
+  const int64_t* const steps[] = {strides};
+  run_pointwise(loop, ndim, shape, 1, data, steps, value);
+}
+
+void fill_arange(DType dtype, char* dst, int64_t n, double start, double step) {
+  const Range range = ranges().arange[static_cast<int>(dtype)];
+  parallel_for(0, n, kRangeGrain, [&](int64_t begin, int64_t end) { range(dst, begin, end, n, start, step); });
+}
+
+void fill_arange(DType dtype, char* dst, int64_t n, int64_t start, int64_t step) {
+  const IntegerRange range = ranges().integer_arange[static_cast<int>(dtype)];
+  parallel_for(0, n, kRangeGrain, [&](int64_t begin, int64_t end) { range(dst, begin, end, start, step); });
+}
+
+void fill_linspace(DType dtype, char* dst, int64_t n, double start, double end_value) {
+  const Range range = ranges().linspace[static_cast<int>(dtype)];
+  parallel_for(0, n, kRangeGrain, [&](int64_t begin, int64_t end) { range(dst, begin, end, n, start, end_value); });
+}
+
+}  // namespace rl
