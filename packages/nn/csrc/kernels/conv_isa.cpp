@@ -1,0 +1,389 @@
+// Convolution as a sum over displaced images (TapConv), compiled once per instruction set.
+//
+// A unit of work is some positions of one image of one group. Its input is copied into `planes`, padded with zeros, with a
+// plane for each phase of a strided convolution; then the value that tap t needs for position q lies at offset[t] + q,
+// for all q at once: the product kernel reads vectors of positions straight from the planes, and no patch is ever copied
+// twice. Positions count the padding between two rows too; their sums are computed and thrown away.
+#include "conv.h"
+#include "runtime.h"
+#include "rushlight/simd.h"
+
+namespace rl {
+namespace RL_ISA {
+namespace {
+
+template <class T>
+constexpr int64_t kDepth = 1024 / static_cast<int64_t>(sizeof(T));  // columns of `a` that are worked on at a time
+template <class T>
+constexpr int64_t kStride = kDepth<T> + 64 / static_cast<int64_t>(sizeof(T));  // spreads rows over the cache sets
+template <class T>
+constexpr int64_t kTile = kVecs * kLanes<T>;
+constexpr int kWide = 8;                     // vectors of a tile of one row
+constexpr int64_t kUnitPositions = 1024;     // positions of a unit, so that its planes and sums stay in the second cache
+constexpr int64_t kFewPositions = 192;       // fewer, and copying `a` would show
+constexpr int64_t kUnits = 8;                // units that go round a few threads
+constexpr double kTaskWork = 1 << 19;        // multiplications that are worth a thread
+
+// Where the planes of one unit hold what.
+struct Layout {
+  int64_t size[3];    // of a plane: positions, and the farthest tap
+  int64_t plane;      // elements of a plane
+  int64_t phases[3];  // planes along each dimension
+  int64_t channel;    // elements of the planes of a channel
+  int64_t positions;  // from the first to the last that counts
+
+  Layout(const TapConv& g, const int64_t* out_size) {
+    plane = 1;
+    channel = 1;
+    for (int d = 0; d < 3; ++d) {
+      int64_t farthest = 0, phase = 0;
+      for (int64_t t = 0; t < g.taps; ++t) {
+        farthest = most(farthest, g.tap[t][d] / g.step[d]);
+        phase = most(phase, g.tap[t][d] % g.step[d]);
+      }
+      size[d] = out_size[d] + farthest;
+      phases[d] = phase + 1;
+      plane *= size[d];
+      channel *= phases[d];
+    }
+    channel *= plane;
+    positions = ((out_size[0] - 1) * size[1] + out_size[1] - 1) * size[2] + out_size[2];
+  }
+};
+
+// offset[c * taps + t] of `channels` channels.
+void fill_offsets(const TapConv& g, const Layout& l, int64_t channels, int64_t* offset) {
+  for (int64_t t = 0; t < g.taps; ++t) {
+    int64_t phase = 0, shift = 0;
+    for (int d = 0; d < 3; ++d) {
+      phase = phase * l.phases[d] + g.tap[t][d] % g.step[d];
+      shift = shift * l.size[d] + g.tap[t][d] / g.step[d];
+    }
+    offset[t] = phase * l.plane + shift;
+  }
+  for (int64_t i = g.taps; i < channels * g.taps; ++i) offset[i] = offset[i - g.taps] + l.channel;
+}
+
+template <class T>
+inline void copy_row(T* to, const T* from, int64_t n) {
+  int64_t i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) store(to + i, load(from + i));
+  if (i < n) store(to + i, load(from + i, n - i), n - i);
+}
+template <class T>
+inline void zero_row(T* to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = T(0);
+}
+
+// One plane: plane[d][h][w] = in[start + (d, h, w) * step], zero outside.
+template <class T>
+void fill_plane(const T* in, const int64_t* in_size, const int64_t* start, const int64_t* step, const int64_t* size, T* plane) {
+  const int64_t first = start[2] < 0 ? least(parts(-start[2], step[2]), size[2]) : 0;
+  const int64_t end = most(first, least(size[2], parts(in_size[2] - start[2], step[2])));
+  for (int64_t d = 0; d < size[0]; ++d) {
+    const int64_t in_d = start[0] + d * step[0];
+    for (int64_t h = 0; h < size[1]; ++h, plane += size[2]) {
+      const int64_t in_h = start[1] + h * step[1];
+      if (in_d < 0 || in_d >= in_size[0] || in_h < 0 || in_h >= in_size[1]) {
+        zero_row(plane, size[2]);
+        continue;
+      }
+      const T* row = in + (in_d * in_size[1] + in_h) * in_size[2] + start[2];
+      zero_row(plane, first);
+      if (step[2] == 1) {
+        copy_row(plane + first, row + first, end - first);
+      } else {
+        for (int64_t w = first; w < end; ++w) plane[w] = row[w * step[2]];
+      }
+      zero_row(plane + end, size[2] - end);
+    }
+  }
+}
+
+template <class T>
+void fill_planes(const TapConv& g, const Layout& l, const int64_t* origin, const T* in, int64_t channels, T* planes) {
+  const int64_t image = g.in_size[0] * g.in_size[1] * g.in_size[2];
+  for (int64_t c = 0; c < channels; ++c, in += image) {
+    for (int64_t p0 = 0; p0 < l.phases[0]; ++p0) {
+      for (int64_t p1 = 0; p1 < l.phases[1]; ++p1) {
+        for (int64_t p2 = 0; p2 < l.phases[2]; ++p2, planes += l.plane) {
+          const int64_t start[3] = {origin[0] + p0, origin[1] + p1, origin[2] + p2};
+          fill_plane(in, g.in_size, start, g.step, l.size, planes);
+        }
+      }
+    }
+  }
+}
+
+// ---- the sum
+
+template <class T>
+struct RowsA {
+  const T* data;
+  T at(int i, int64_t p) const { return data[i * kStride<T> + p]; }
+};
+template <class T>
+struct PlanesB {
+  const T* data;
+  const int64_t* offset;
+  Vec<T> vec(int64_t p, int j) const { return load(data + offset[p] + j * kLanes<T>); }
+  Vec<T> last_vec(int64_t p, int j, int64_t) const { return vec(p, j); }
+};
+
+template <class T, int R, int N>
+[[gnu::noinline]] void conv_tile(int64_t k, RowsA<T> a, PlanesB<T> b, T* sums, int64_t row, bool add) {
+  Vec<T> sum[R * N];
+  multiply<T, R, N>(k, a, b, kLanes<T>, sum);
+  repeat<R * N>([&](auto x) RL_INLINE {
+    T* to = sums + x.value / N * row + x.value % N * kLanes<T>;
+    store(to, add ? load(to) + sum[x.value] : sum[x.value]);
+  });
+}
+
+template <class T, int Max>
+inline void run_tile(int rows, int64_t k, RowsA<T> a, PlanesB<T> b, T* sums, int64_t row, bool add) {
+  if constexpr (Max > 1) {
+    if (rows < Max) return run_tile<T, Max - 1>(rows, k, a, b, sums, row, add);
+  }
+  conv_tile<T, Max, kVecs>(k, a, b, sums, row, add);
+}
+
+// Some positions of some rows of one image.
+struct Unit {
+  int64_t batch, group, first_row, rows;
+  int64_t out_size[3], origin[3];
+  int64_t out_offset;  // of its first position
+};
+
+template <class T>
+void run_unit(const TapConv& g, const Unit& u) {
+  const Layout l(g, u.out_size);
+  const int64_t depth = g.channels * g.taps;
+  // Whole channels at a time where they fit.
+  const int64_t taps = most(g.taps, 1);
+  const int64_t step = taps <= kDepth<T> ? kDepth<T> / taps * taps : kDepth<T>;
+  const int64_t most_channels = least(g.channels, taps <= kDepth<T> ? step / taps : 2);
+  const int64_t width = u.rows == 1 ? kWide * kLanes<T> : kTile<T>;
+  const int64_t row = parts(l.positions, width) * width;
+  const int64_t plane_space = most_channels * l.channel + width + kLanes<T>;
+  const Buffer<T> planes(plane_space), a(u.rows * kStride<T>), sums(u.rows * row);
+  const int64_t image = g.in_size[0] * g.in_size[1] * g.in_size[2];
+  const T* in = static_cast<const T*>(g.in) + (u.batch * g.groups + u.group) * g.channels * image;
+  const T* weights = static_cast<const T*>(g.a) + (u.group * g.rows + u.first_row) * depth;
+  const Buffer<int64_t> offsets(most_channels * g.taps);
+  fill_offsets(g, l, most_channels, offsets.data());
+
+  zero_row(planes.data() + most_channels * l.channel, width + kLanes<T>);
+  if (depth == 0) zero_row(sums.data(), u.rows * row);
+  for (int64_t p = 0; p < depth; p += step) {
+    const int64_t k = least(step, depth - p), first = p / g.taps, channels = (p + k - 1) / g.taps - first + 1;
+    fill_planes(g, l, u.origin, in + first * image, channels, planes.data());
+    for (int64_t i = 0; i < u.rows; ++i) copy_row(a.data() + i * kStride<T>, weights + i * depth + p, k);
+    for (int64_t q = 0; q < l.positions; q += width) {
+      const PlanesB<T> b{planes.data() + q, offsets.data() + p % g.taps};
+      if (u.rows == 1) {
+        conv_tile<T, 1, kWide>(k, RowsA<T>{a.data()}, b, sums.data() + q, row, p > 0);
+        continue;
+      }
+      const int64_t tiles = parts(u.rows, kFloatRows);
+      for (int64_t t = 0, i = 0; t < tiles; ++t) {
+        const int height = static_cast<int>((u.rows - i + tiles - t - 1) / (tiles - t));
+        run_tile<T, kFloatRows>(height, k, RowsA<T>{a.data() + i * kStride<T>}, b, sums.data() + i * row + q, row, p > 0);
+        i += height;
+      }
+    }
+  }
+
+  const int64_t first_row = u.group * g.rows + u.first_row;
+  for (int64_t i = 0; i < u.rows; ++i) {
+    const T bias = g.bias != nullptr ? static_cast<const T*>(g.bias)[first_row + i] : T(0);
+    T* out = static_cast<T*>(g.out) + u.batch * g.out_batch + (first_row + i) * g.out_row + u.out_offset;
+    for (int64_t d = 0; d < u.out_size[0]; ++d) {
+      for (int64_t h = 0; h < u.out_size[1]; ++h) {
+        const T* from = sums.data() + i * row + (d * l.size[1] + h) * l.size[2];
+        T* to = out + d * g.out_stride[0] + h * g.out_stride[1];
+        int64_t w = 0;
+        if (g.out_stride[2] == 1) {
+          for (; w + kLanes<T> <= u.out_size[2]; w += kLanes<T>) store(to + w, load(from + w) + bias);
+        }
+        for (; w < u.out_size[2]; ++w) to[w * g.out_stride[2]] = from[w] + bias;
+      }
+    }
+  }
+}
+
+// The dimension along which positions are shared out.
+inline int split_dimension(const TapConv& g) { return g.out_size[0] > 1 ? 0 : g.out_size[1] > 1 ? 1 : 2; }
+
+template <class T>
+void forward(const TapConv& g) {
+  const int split = split_dimension(g);
+  const int64_t images = g.batch * g.groups, length = g.out_size[split];
+  const int64_t positions = g.out_size[0] * g.out_size[1] * g.out_size[2], line = positions / length;
+  const double work = static_cast<double>(positions * g.rows) * static_cast<double>(g.channels * g.taps);
+  // Enough units, but none so small that copying its weights or its halo costs much.
+  int64_t line_chunks = least(length, parts(positions, kUnitPositions)), row_chunks = parts(g.rows, 256);
+  while (images * line_chunks * row_chunks < kUnits && work > kTaskWork * static_cast<double>(line_chunks * row_chunks)) {
+    if (line_chunks < length && positions / (line_chunks + 1) >= kFewPositions) {
+      ++line_chunks;
+    } else if (g.rows / (row_chunks + 1) >= 2 * kFloatRows) {
+      ++row_chunks;
+    } else {
+      break;
+    }
+  }
+  const int64_t chunk = parts(length, line_chunks), row_chunk = parts(g.rows, row_chunks);
+  line_chunks = parts(length, chunk);
+  row_chunks = parts(g.rows, row_chunk);
+  const double unit_work = work / static_cast<double>(line_chunks * row_chunks) + static_cast<double>(line * chunk);
+  const int64_t grain = static_cast<int64_t>(kTaskWork / unit_work) + 1;
+  parallel_for(0, images * line_chunks * row_chunks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t x = begin; x < end; ++x) {
+      const int64_t lines = x / row_chunks % line_chunks * chunk, image = x / (row_chunks * line_chunks);
+      Unit u{image / g.groups, image % g.groups, x % row_chunks * row_chunk, 0, {}, {}, lines * g.out_stride[split]};
+      u.rows = least(row_chunk, g.rows - u.first_row);
+      for (int d = 0; d < 3; ++d) u.out_size[d] = g.out_size[d], u.origin[d] = g.origin[d];
+      u.out_size[split] = least(chunk, length - lines);
+      u.origin[split] += lines * g.step[split];
+      run_unit<T>(g, u);
+    }
+  });
+}
+
+// ---- the gradient of the weights
+
+constexpr int kGradRows = kFloatRows < 6 ? 2 : kFloatRows < 14 ? 3 : 6, kGradCols = 4;
+
+// sums[i * sums_row + j] += a[i] * columns[j], lane by lane.
+template <class T, int R, int C>
+[[gnu::noinline]] void grad_tile(int64_t positions, const T* a, int64_t a_row, const T* planes, const int64_t* offset,
+                                 Vec<T>* sums, int64_t sums_row) {
+  Vec<T> sum[R * C];
+  const T* column[C];
+  repeat<C>([&](auto j) RL_INLINE { column[j.value] = planes + offset[j.value]; });
+  repeat<R * C>([&](auto x) RL_INLINE { sum[x.value] = sums[x.value / C * sums_row + x.value % C]; });
+  for (int64_t q = 0; q < positions; q += kLanes<T>) {
+    Vec<T> col[C];
+    repeat<C>([&](auto j) RL_INLINE { col[j.value] = load(column[j.value] + q); });
+    repeat<R>([&](auto i) RL_INLINE {
+      const Vec<T> row = load(a + i.value * a_row + q);
+      repeat<C>([&](auto j) RL_INLINE { sum[i.value * C + j.value] += row * col[j.value]; });
+    });
+  }
+  repeat<R * C>([&](auto x) RL_INLINE { sums[x.value / C * sums_row + x.value % C] = sum[x.value]; });
+}
+
+template <class T, int R>
+inline void run_grad_tiles(int rows, int64_t positions, const T* a, int64_t a_row, const T* planes, const int64_t* offset,
+                           int64_t columns, Vec<T>* sums, int64_t sums_row) {
+  if constexpr (R > 1) {
+    if (rows < R) return run_grad_tiles<T, R - 1>(rows, positions, a, a_row, planes, offset, columns, sums, sums_row);
+  }
+  int64_t j = 0;
+  for (; j + kGradCols <= columns; j += kGradCols) {
+    grad_tile<T, R, kGradCols>(positions, a, a_row, planes, offset + j, sums + j, sums_row);
+  }
+  for (; j < columns; ++j) grad_tile<T, R, 1>(positions, a, a_row, planes, offset + j, sums + j, sums_row);
+}
+
+// Rows [first_row, first_row + rows) and channels [first, first + channels) of the gradient, summed over some images.
+template <class T>
+void weight_block(const TapConv& g, int64_t group, int64_t first_row, int64_t rows, int64_t first, int64_t channels,
+                  int64_t begin, int64_t end, T* da) {
+  const int split = split_dimension(g);
+  const int64_t length = g.out_size[split], out_image = g.out_size[0] * g.out_size[1] * g.out_size[2];
+  const int64_t image = g.in_size[0] * g.in_size[1] * g.in_size[2];
+  const int64_t lines = parts(length, parts(out_image, kUnitPositions));
+  int64_t out_size[3] = {g.out_size[0], g.out_size[1], g.out_size[2]}, origin[3] = {g.origin[0], g.origin[1], g.origin[2]};
+  out_size[split] = lines;
+  const Layout largest(g, out_size);
+  const int64_t columns = channels * g.taps, most_row = parts(largest.positions, kLanes<T>) * kLanes<T>;
+  const Buffer<T> planes(channels * largest.channel + 2 * kLanes<T>), a(rows * most_row);
+  const Buffer<Vec<T>> sums(rows * columns);
+  const Buffer<int64_t> offset(columns);
+  for (int64_t i = 0; i < rows * columns; ++i) sums[i] = Vec<T>{};
+
+  for (int64_t n = begin; n < end; ++n) {
+    const T* in = static_cast<const T*>(g.in) + ((n * g.groups + group) * g.channels + first) * image;
+    const T* dout = static_cast<const T*>(g.out) + ((n * g.groups + group) * g.rows + first_row) * out_image;
+    for (int64_t line = 0; line < length; line += lines) {
+      out_size[split] = least(lines, length - line);
+      origin[split] = g.origin[split] + line * g.step[split];
+      const Layout l(g, out_size);
+      const int64_t row = parts(l.positions, kLanes<T>) * kLanes<T>;
+      fill_planes(g, l, origin, in, channels, planes.data());
+      zero_row(planes.data() + channels * l.channel, 2 * kLanes<T>);
+      fill_offsets(g, l, channels, offset.data());
+      // dout at the positions of the planes, zero at those that do not count
+      int64_t start[3] = {0, 0, 0};
+      start[split] = line;
+      for (int64_t i = 0; i < rows; ++i) {
+        T* to = a.data() + i * row;
+        for (int64_t d = 0; d < out_size[0]; ++d) {
+          for (int64_t h = 0; h < (d + 1 < out_size[0] ? l.size[1] : out_size[1]); ++h) {
+            T* line_to = to + (d * l.size[1] + h) * l.size[2];
+            const int64_t pad = l.positions - (line_to - to) < l.size[2] ? 0 : l.size[2] - out_size[2];
+            if (h < out_size[1]) {
+              const T* from = dout + i * out_image +
+                              ((start[0] + d) * g.out_size[1] + start[1] + h) * g.out_size[2] + start[2];
+              copy_row(line_to, from, out_size[2]);
+              zero_row(line_to + out_size[2], pad);
+            } else {
+              zero_row(line_to, l.size[2]);
+            }
+          }
+        }
+        zero_row(to + l.positions, row - l.positions);
+      }
+      for (int64_t i = 0; i < rows; i += kGradRows) {
+        run_grad_tiles<T, kGradRows>(static_cast<int>(least(kGradRows, rows - i)), row, a.data() + i * row, row,
+                                     planes.data(), offset.data(), columns, sums.data() + i * columns, columns);
+      }
+    }
+  }
+  T* to = da + (group * g.rows + first_row) * g.channels * g.taps + first * g.taps;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) to[i * g.channels * g.taps + j] = sum_lanes<T>(sums[i * columns + j]);
+  }
+}
+
+template <class T>
+void weight(const TapConv& g, void* da) {
+  const int64_t positions = g.out_size[0] * g.out_size[1] * g.out_size[2];
+  const double work = static_cast<double>(g.batch * g.groups * positions * g.rows) * static_cast<double>(g.channels * g.taps);
+  // Blocks of the gradient whose lanes of sums fit the second cache; slices of the batch where there are few blocks.
+  const int64_t row_block = least(g.rows, 8 * kGradRows), channel_block = least(g.channels, most(1, 160 / g.taps));
+  const int64_t row_blocks = parts(g.rows, row_block), channel_blocks = parts(g.channels, channel_block);
+  const int64_t blocks = g.groups * row_blocks * channel_blocks;
+  const int64_t slices = blocks < 4 && work > kTaskWork ? least(g.batch, kUnits) : 1;
+  const int64_t size = g.groups * g.rows * g.channels * g.taps;
+  const Buffer<T> partial(slices > 1 ? slices * size : 0);
+  T* to = slices > 1 ? partial.data() : static_cast<T*>(da);
+  const int64_t grain = static_cast<int64_t>(kTaskWork * static_cast<double>(blocks * slices) / (work + 1)) + 1;
+  parallel_for(0, blocks * slices, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t x = begin; x < end; ++x) {
+      const int64_t slice = x / blocks, c = x % channel_blocks * channel_block, r = x / channel_blocks % row_blocks * row_block;
+      weight_block<T>(g, x / (channel_blocks * row_blocks) % g.groups, r, least(row_block, g.rows - r), c,
+                      least(channel_block, g.channels - c), g.batch * slice / slices, g.batch * (slice + 1) / slices,
+                      to + slice * size);
+    }
+  });
+  if (slices == 1) return;
+  for (int64_t i = 0; i < size; ++i) {
+    T sum = 0;
+    for (int64_t slice = 0; slice < slices; ++slice) sum += partial[slice * size + i];
+    static_cast<T*>(da)[i] = sum;
+  }
+}
+
+}  // namespace
+
+void fill_conv(ConvTable& table) {
+  table.forward[0] = forward<float>;
+  table.forward[1] = forward<double>;
+  table.weight[0] = weight<float>;
+  table.weight[1] = weight<double>;
+}
+
+}  // namespace RL_ISA
+}  // namespace rl
