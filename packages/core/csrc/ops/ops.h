@@ -15,7 +15,13 @@ PyObject* unbind(Tensor* self, int64_t dim);
 void register_copy_ops();
 void register_factory_ops();
 void register_matmul_ops();
+void register_random_ops();
 void register_reduction_ops();
+
+// The generator of an argument, the default one where it is None (python/generator.cpp).
+class Generator;
+Generator& generator_of(const Call&, const Arg&);
+void init_generator_type(PyObject* module);
 
 // The result of an op that returns several named tensors, as PyTorch's torch.return_types has it.
 PyObject* named_tuple(const char* name, const char* const* fields, Ref<Tensor>* values, int n);

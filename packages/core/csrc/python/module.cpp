@@ -327,6 +327,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_device_type(module.get());
     init_tensor_type(module.get());
     init_operator_type(module.get());
+    init_generator_type(module.get());
     init_override_layers();
     init_memory_format(module.get());
     init_construct(module.get());
@@ -334,6 +335,7 @@ PyMODINIT_FUNC PyInit__C() {
     register_copy_ops();
     register_factory_ops();
     register_matmul_ops();
+    register_random_ops();
     register_reduction_ops();
     register_indexing_ops();
     register_view_ops();

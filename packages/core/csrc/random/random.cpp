@@ -289,6 +289,33 @@ void fill_geometric(Generator& g, DType dtype, void* out, int64_t n, double p) {
   fill_by_uniform(g, "geometric", dtype, out, n, [=](double u, int64_t) { return std::ceil(std::log(u) / scale); });
 }
 
+// Products of uniforms (Knuth) for small rates, else transformed rejection (Hoermann, 1993).
+static double poisson(Generator& g, double rate) {
+  if (rate == 0) return 0;
+  if (rate < 10) {
+    const double bound = std::exp(-rate);
+    double product = 1;
+    for (double k = 0;; ++k) {
+      product *= g.uniform();
+      if (product <= bound) return k;
+    }
+  }
+  const double root = std::sqrt(rate), log_rate = std::log(rate);
+  const double b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
+  const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), accepted = 0.9277 - 3.6224 / (b - 2);
+  for (;;) {
+    const double u = g.uniform() - 0.5, v = g.uniform(), us = 0.5 - std::fabs(u);
+    const double k = std::floor((2 * a / us + b) * u + rate + 0.43);
+    if (us >= 0.07 && v <= accepted) return k;
+    if (k < 0 || (us < 0.013 && v > us)) continue;
+    if (std::log(v) + std::log(inverse_alpha) - std::log(a / (us * us) + b) <= -rate + k * log_rate - std::lgamma(k + 1)) return k;
+  }
+}
+
+void fill_poisson(Generator& g, double* rates, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) rates[i] = std::isfinite(rates[i]) ? poisson(g, rates[i]) : rates[i];
+}
+
 void fill_multinomial(Generator& g, int64_t* out, int64_t rows, int64_t samples, const double* weights, int64_t n) {
   Scratch cumulative(static_cast<size_t>(n) * sizeof(double));
   double* c = cumulative.as<double>();

@@ -31,6 +31,9 @@ void fill_log_normal(Generator&, DType, void* out, int64_t n, double mean, doubl
 // Any dtype but bool and complex.
 void fill_geometric(Generator&, DType, void* out, int64_t n, double p);
 
+// In place: rates that are not negative to Poisson numbers.
+void fill_poisson(Generator&, double* rates, int64_t n);
+
 // `samples` draws with replacement from each of `rows` rows of `n` weights that are finite, not negative and not all 0.
 void fill_multinomial(Generator&, int64_t* out, int64_t rows, int64_t samples, const double* weights, int64_t n);
 

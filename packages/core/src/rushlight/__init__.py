@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 from . import _areas, _registry
 from ._C import (
+    Generator as Generator,
     Size as Size,
     Tensor as Tensor,
     as_tensor as as_tensor,
@@ -23,6 +24,7 @@ from ._C import (
     complex64 as complex64,
     complex128 as complex128,
     contiguous_format as contiguous_format,
+    default_generator as default_generator,
     device as device,
     dtype as dtype,
     float16 as float16,
@@ -63,7 +65,7 @@ long = int64
 _registry.register_core()
 _areas.install()
 
-from . import overrides as overrides
+from . import overrides as overrides, random as random
 from ._functions import (
     allclose as allclose,
     einsum as einsum,
@@ -77,6 +79,13 @@ from ._functions import (
     is_tensor as is_tensor,
     isclose as isclose,
     numel as numel,
+)
+from .random import (
+    get_rng_state as get_rng_state,
+    initial_seed as initial_seed,
+    manual_seed as manual_seed,
+    seed as seed,
+    set_rng_state as set_rng_state,
 )
 
 __getattr__ = _areas.getter(__name__)

@@ -1,0 +1,373 @@
+// Random tensors. Every device gets the numbers that the CPU draws, so a seed means the same everywhere.
+#include "../random/random.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ops.h"
+
+namespace rl {
+
+namespace {
+
+long long ll(int64_t x) { return static_cast<long long>(x); }
+
+const Arg& param(const Call& c, const char* name) {
+  for (int i = 0; i < c.op->nparams; ++i)
+    if (!std::strcmp(c.op->params[i].name, name)) return c.args[i];
+  static const Arg none;
+  return none;
+}
+
+Generator& generator(const Call& c) { return generator_of(c, param(c, "generator")); }
+
+DType dtype_or(const Call& c, DType otherwise) {
+  const Arg& a = param(c, "dtype");
+  return a.kind == Kind::DType ? a.dtype : otherwise;
+}
+
+// Calls fill(data) for contiguous CPU memory of t's elements in the order of t's memory, which is PyTorch's order.
+template <class F>
+void fill_elements(Tensor* t, F&& fill) {
+  if (t->device.type == kMeta || t->numel == 0) return;
+  if (t->is_cpu() && t->contiguous()) return fill(t->data);
+  Dims order(t->ndim), sizes(t->ndim), strides(t->ndim);
+  for (int d = 0; d < t->ndim; ++d) order[d] = d;
+  std::stable_sort(order.v, order.v + t->ndim, [&](int64_t a, int64_t b) { return t->strides[a] > t->strides[b]; });
+  for (int d = 0; d < t->ndim; ++d) {
+    sizes[d] = t->sizes[order[d]];
+    strides[d] = t->strides[order[d]];
+  }
+  Ref<Tensor> ordered = view(t, t->ndim, sizes.v, strides.v, t->offset);
+  if (t->is_cpu() && ordered->contiguous()) return fill(ordered->data);
+  Ref<Tensor> drawn = empty(t->ndim, sizes.v, t->dtype, {kCPU, -1});
+  fill(drawn->data);
+  copy_into(ordered.get(), drawn.get());
+}
+
+void check_floating(const Tensor* t, const char* what) {
+  if (!is_floating(t->dtype)) fail(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'", what, legacy_name(t->dtype));
+}
+
+// ---- fills; each checks its parameters as PyTorch does
+
+void uniform(Tensor* t, Generator& g, double from, double to) {
+  check_floating(t, "check_uniform_bounds");
+  if (!(from <= to)) fail(PyExc_RuntimeError, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
+  fill_elements(t, [&](char* data) { fill_uniform(g, t->dtype, data, t->numel, from, to); });
+}
+
+void normal(Tensor* t, Generator& g, double mean, double std) {
+  if (!is_inexact(t->dtype)) fail(PyExc_NotImplementedError, "\"normal_kernel_cpu\" not implemented for '%s'", legacy_name(t->dtype));
+  if (!(std >= 0)) fail(PyExc_RuntimeError, "normal expects std >= 0.0, but found std %g", std);
+  fill_elements(t, [&](char* data) { fill_normal(g, t->dtype, data, t->numel, mean, std, !t->contiguous()); });
+}
+
+// The integers that a dtype holds, as random_ bounds them; floating dtypes up to where integers are exact.
+void integer_limits(DType d, double* low, double* high) {
+  switch (d) {
+    case DType::Bool: *low = 0, *high = 1; return;
+    case DType::UInt8: *low = 0, *high = 255; return;
+    case DType::Int8: *low = -128, *high = 127; return;
+    case DType::Int16: *low = -32768, *high = 32767; return;
+    case DType::Int32: *low = -0x1p31, *high = 0x1p31 - 1; return;
+    case DType::Float16: *low = -65504, *high = 65504; return;
+    default: *low = -INFINITY, *high = INFINITY; return;
+  }
+}
+
+const char* c_name(DType d) {
+  switch (d) {
+    case DType::Bool: return "bool";
+    case DType::UInt8: return "unsigned char";
+    case DType::Int8: return "signed char";
+    case DType::Int16: return "short";
+    case DType::Int32: return "int";
+    default: return name(d);
+  }
+}
+
+// from <= r < to.
+void integers(Tensor* t, Generator& g, int64_t from, int64_t to) {
+  if (is_complex(t->dtype)) fail(PyExc_NotImplementedError, "\"random_\" not implemented for '%s'", legacy_name(t->dtype));
+  if (from >= to) fail(PyExc_RuntimeError, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld", ll(from), ll(to));
+  double low, high;
+  integer_limits(t->dtype, &low, &high);
+  if (static_cast<double>(from) < low || static_cast<double>(from) > high) fail(PyExc_RuntimeError, "from is out of bounds for %s", c_name(t->dtype));
+  if (static_cast<double>(to - 1) < low || static_cast<double>(to - 1) > high) fail(PyExc_RuntimeError, "to - 1 is out of bounds for %s", c_name(t->dtype));
+  const uint64_t range = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
+  fill_elements(t, [&](char* data) { fill_random_range(g, t->dtype, data, t->numel, range, from); });
+}
+
+// ---- in place
+
+PyObject* self_of(Call& c) { return Py_NewRef(object(c.args[0].tensor)); }
+
+PyObject* uniform_kernel(Call& c) {
+  uniform(c.args[0].tensor, generator(c), c.args[1].to_double(), c.args[2].to_double());
+  return self_of(c);
+}
+
+PyObject* normal_kernel(Call& c) {
+  normal(c.args[0].tensor, generator(c), c.args[1].to_double(), c.args[2].to_double());
+  return self_of(c);
+}
+
+// random_(), random_(to), random_(from, to or None)
+PyObject* random_kernel(Call& c) {
+  Tensor* t = c.args[0].tensor;
+  Generator& g = generator(c);
+  if (is_complex(t->dtype)) fail(PyExc_NotImplementedError, "\"random_\" not implemented for '%s'", legacy_name(t->dtype));
+  fill_elements(t, [&](char* data) { fill_random(g, t->dtype, data, t->numel); });
+  return self_of(c);
+}
+
+PyObject* random_to_kernel(Call& c) {
+  integers(c.args[0].tensor, generator(c), 0, c.args[1].to_int());
+  return self_of(c);
+}
+
+PyObject* random_from_kernel(Call& c) {
+  Tensor* t = c.args[0].tensor;
+  const int64_t from = c.args[1].to_int();
+  if (!c.args[2].none()) {
+    integers(t, generator(c), from, c.args[2].to_int());
+    return self_of(c);
+  }
+  if (is_complex(t->dtype)) fail(PyExc_NotImplementedError, "\"random_\" not implemented for '%s'", legacy_name(t->dtype));
+  // Up to the highest integer of the dtype; of int64 that may be all 2^64 values.
+  static const int64_t highest[kNumDTypes] = {255, 127, 32767, 0x7fffffff, INT64_MAX, 1 << 11, 1 << 8, 1 << 24, int64_t{1} << 53, 0, 0, 1};
+  const int64_t top = highest[static_cast<int>(t->dtype)];
+  if (from > top) fail(PyExc_RuntimeError, "random_ expects 'from' to be less than or equal to 'to', but got from=%lld > to=%lld", ll(from), ll(top));
+  const uint64_t range = static_cast<uint64_t>(top) - static_cast<uint64_t>(from) + 1;
+  Generator& g = generator(c);
+  fill_elements(t, [&](char* data) { fill_random_range(g, t->dtype, data, t->numel, range, from); });
+  return self_of(c);
+}
+
+PyObject* bernoulli_number_kernel(Call& c) {
+  Tensor* t = c.args[0].tensor;
+  const double p = c.args[1].to_double();
+  if (!(p >= 0 && p <= 1)) fail(PyExc_RuntimeError, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
+  if (is_complex(t->dtype)) fail(PyExc_NotImplementedError, "\"bernoulli_scalar_cpu_\" not implemented for '%s'", legacy_name(t->dtype));
+  Generator& g = generator(c);
+  fill_elements(t, [&](char* data) { fill_bernoulli(g, t->dtype, data, t->numel, p); });
+  return self_of(c);
+}
+
+// One draw an element with the probability in `p`, whose shape broadcasts to the tensor's.
+void bernoulli_by(Call& c, Tensor* t, Tensor* p) {
+  if (is_complex(t->dtype)) fail(PyExc_NotImplementedError, "\"bernoulli_tensor_cpu_\" not implemented for '%s'", legacy_name(t->dtype));
+  if (!is_floating(p->dtype)) fail(PyExc_RuntimeError, "expected probabilities tensor to have floating type, got %s", legacy_name(p->dtype));
+  Generator& g = generator(c);
+  if (t->device.type == kMeta || t->numel == 0) return;
+  const DType p_dtype = p->dtype == DType::Float64 ? DType::Float64 : DType::Float32;
+  Ref<Tensor> chances = empty(t->ndim, t->sizes, p_dtype, {kCPU, -1});
+  copy_into(chances.get(), p);
+  const auto check = [&](auto* v) {
+    if (!std::all_of(v, v + chances->numel, [](auto x) { return x >= 0 && x <= 1; }))
+      fail(PyExc_RuntimeError, "Expected p_in >= 0 && p_in <= 1 to be true, but got false: every probability is in [0, 1].");
+  };
+  p_dtype == DType::Float64 ? check(reinterpret_cast<const double*>(chances->data)) : check(reinterpret_cast<const float*>(chances->data));
+  Ref<Tensor> drawn = empty(t->ndim, t->sizes, t->dtype, {kCPU, -1});
+  fill_bernoulli(g, t->dtype, drawn->data, t->numel, p_dtype, chances->data);
+  copy_into(t, drawn.get());
+}
+
+PyObject* bernoulli_tensor_kernel(Call& c) {
+  bernoulli_by(c, c.args[0].tensor, c.args[1].tensor);
+  return self_of(c);
+}
+
+PyObject* exponential_kernel(Call& c) {
+  Tensor* t = c.args[0].tensor;
+  const double lambda = c.args[1].to_double();
+  check_floating(t, "exponential_cpu");
+  if (!(lambda > 0)) fail(PyExc_RuntimeError, "exponential_ expects lambda > 0.0, but found lambda=%g", lambda);
+  Generator& g = generator(c);
+  fill_elements(t, [&](char* data) { fill_exponential(g, t->dtype, data, t->numel, lambda); });
+  return self_of(c);
+}
+
+PyObject* cauchy_kernel(Call& c) {
+  Tensor* t = c.args[0].tensor;
+  const double median = c.args[1].to_double(), sigma = c.args[2].to_double();
+  check_floating(t, "cauchy_cpu");
+  if (!(sigma > 0)) fail(PyExc_RuntimeError, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
+  Generator& g = generator(c);
+  fill_elements(t, [&](char* data) { fill_cauchy(g, t->dtype, data, t->numel, median, sigma); });
+  return self_of(c);
+}
+
+PyObject* log_normal_kernel(Call& c) {
+  Tensor* t = c.args[0].tensor;
+  const double mean = c.args[1].to_double(), std = c.args[2].to_double();
+  check_floating(t, "log_normal_cpu");
+  if (!(std > 0)) fail(PyExc_RuntimeError, "log_normal_ expects std > 0.0, but found std=%g", std);
+  Generator& g = generator(c);
+  fill_elements(t, [&](char* data) { fill_log_normal(g, t->dtype, data, t->numel, mean, std); });
+  return self_of(c);
+}
+
+PyObject* geometric_kernel(Call& c) {
+  Tensor* t = c.args[0].tensor;
+  const double p = c.args[1].to_double();
+  if (t->dtype == DType::Bool || is_complex(t->dtype)) fail(PyExc_NotImplementedError, "\"geometric_cpu\" not implemented for '%s'", legacy_name(t->dtype));
+  if (!(p > 0 && p < 1)) fail(PyExc_RuntimeError, "geometric_ expects p to be in (0, 1), but got p=%g", p);
+  Generator& g = generator(c);
+  fill_elements(t, [&](char* data) { fill_geometric(g, t->dtype, data, t->numel, p); });
+  return self_of(c);
+}
+
+// ---- new tensors
+
+Ref<Tensor> sized(Call& c, int at, DType dtype) { return empty(c.args[at].count, c.args[at].ints, dtype, c.device); }
+Ref<Tensor> like(Call& c) {
+  const Tensor* t = c.args[0].tensor;
+  const DType dtype = dtype_or(c, t->dtype);
+  return t->device == c.device ? empty_preserving(t, dtype) : empty(t->ndim, t->sizes, dtype, c.device);
+}
+
+PyObject* rand_kernel(Call& c) {
+  Ref<Tensor> t = sized(c, 0, dtype_or(c, g_default_dtype));
+  if (is_complex(t->dtype)) {
+    // As PyTorch: both parts are uniform.
+    const DType real = real_of(t->dtype);
+    Generator& g = generator(c);
+    fill_elements(t.get(), [&](char* data) { fill_uniform(g, real, data, 2 * t->numel, 0, 1); });
+  } else {
+    uniform(t.get(), generator(c), 0, 1);
+  }
+  return t.release_object();
+}
+
+PyObject* randn_kernel(Call& c) {
+  Ref<Tensor> t = sized(c, 0, dtype_or(c, g_default_dtype));
+  normal(t.get(), generator(c), 0, 1);
+  return t.release_object();
+}
+
+PyObject* randint_kernel(Call& c) {
+  Ref<Tensor> t = sized(c, 1, dtype_or(c, DType::Int64));
+  integers(t.get(), generator(c), 0, c.args[0].to_int());
+  return t.release_object();
+}
+
+PyObject* randint_low_kernel(Call& c) {
+  Ref<Tensor> t = sized(c, 2, dtype_or(c, DType::Int64));
+  integers(t.get(), generator(c), c.args[0].to_int(), c.args[1].to_int());
+  return t.release_object();
+}
+
+PyObject* rand_like_kernel(Call& c) {
+  Ref<Tensor> t = like(c);
+  uniform(t.get(), generator(c), 0, 1);
+  return t.release_object();
+}
+
+PyObject* randn_like_kernel(Call& c) {
+  Ref<Tensor> t = like(c);
+  normal(t.get(), generator(c), 0, 1);
+  return t.release_object();
+}
+
+PyObject* randint_like_kernel(Call& c) {
+  Ref<Tensor> t = like(c);
+  integers(t.get(), generator(c), 0, c.args[1].to_int());
+  return t.release_object();
+}
+
+PyObject* randint_like_low_kernel(Call& c) {
+  Ref<Tensor> t = like(c);
+  integers(t.get(), generator(c), c.args[1].to_int(), c.args[2].to_int());
+  return t.release_object();
+}
+
+PyObject* randperm_kernel(Call& c) {
+  const int64_t n = c.args[0].to_int();
+  if (n < 0) fail(PyExc_RuntimeError, "Trying to create tensor with negative dimension %lld: [%lld]", ll(n), ll(n));
+  const DType dtype = dtype_or(c, DType::Int64);
+  double low, high;
+  integer_limits(dtype, &low, &high);
+  if (is_complex(dtype) || dtype == DType::Bool) fail(PyExc_NotImplementedError, "\"randperm\" not implemented for '%s'", legacy_name(dtype));
+  if (static_cast<double>(n) > high + 1) fail(PyExc_RuntimeError, "randperm: n is too large for dtype, got n=%lld, dtype=%s. Choose a wider dtype.", ll(n), name(dtype));
+  Generator& g = generator(c);
+  if (c.device.type == kMeta) return empty(1, &n, dtype, c.device).release_object();
+  Ref<Tensor> order = empty(1, &n, DType::Int64, {kCPU, -1});
+  fill_randperm(g, reinterpret_cast<int64_t*>(order->data), n);
+  if (dtype == DType::Int64 && c.device.type == kCPU) return order.release_object();
+  Ref<Tensor> result = empty(1, &n, dtype, c.device);
+  copy_into(result.get(), order.get());
+  return result.release_object();
+}
+
+PyObject* bernoulli_kernel(Call& c) {
+  Ref<Tensor> t = empty_like(c.args[0].tensor, c.args[0].tensor->dtype);
+  bernoulli_by(c, t.get(), c.args[0].tensor);
+  return t.release_object();
+}
+
+// _multinomial_with_replacement(self, num_samples, *, generator): the checks are multinomial's.
+PyObject* multinomial_kernel(Call& c) {
+  Tensor* weights = c.args[0].tensor;
+  const int64_t samples = c.args[1].to_int(), n = weights->sizes[weights->ndim - 1];
+  const int64_t rows = weights->ndim == 2 ? weights->sizes[0] : 1;
+  const int64_t sizes[] = {rows, samples};
+  Ref<Tensor> drawn = empty(weights->ndim, weights->ndim == 2 ? sizes : sizes + 1, DType::Int64, {kCPU, -1});
+  Ref<Tensor> doubles = empty(weights->ndim, weights->sizes, DType::Float64, {kCPU, -1});
+  copy_into(doubles.get(), weights);
+  fill_multinomial(generator(c), reinterpret_cast<int64_t*>(drawn->data), rows, samples, reinterpret_cast<const double*>(doubles->data), n);
+  if (c.device.type == kCPU) return drawn.release_object();
+  Ref<Tensor> result = empty(drawn->ndim, drawn->sizes, DType::Int64, c.device);
+  copy_into(result.get(), drawn.get());
+  return result.release_object();
+}
+
+// poisson(self, *, generator)
+PyObject* poisson_kernel(Call& c) {
+  Tensor* rates = c.args[0].tensor;
+  check_floating(rates, "poisson_cpu");
+  Ref<Tensor> result = empty(rates->ndim, rates->sizes, rates->dtype, rates->device);
+  if (c.device.type == kMeta) return result.release_object();
+  Ref<Tensor> doubles = empty(rates->ndim, rates->sizes, DType::Float64, {kCPU, -1});
+  copy_into(doubles.get(), rates);
+  auto* v = reinterpret_cast<double*>(doubles->data);
+  if (std::any_of(v, v + doubles->numel, [](double x) { return x < 0; }))
+    fail(PyExc_RuntimeError, "invalid Poisson rate, expected rate to be non-negative");
+  fill_poisson(generator(c), v, doubles->numel);
+  copy_into(result.get(), doubles.get());
+  return result.release_object();
+}
+
+}  // namespace
+
+void register_random_ops() {
+  static const Native natives[] = {
+      {"uniform_", uniform_kernel, true},
+      {"normal_", normal_kernel, true},
+      {"random_", random_kernel, true},
+      {"random_.to", random_to_kernel, true},
+      {"random_.from", random_from_kernel, true},
+      {"bernoulli_.float", bernoulli_number_kernel, true},
+      {"bernoulli_.Tensor", bernoulli_tensor_kernel, true},
+      {"exponential_", exponential_kernel, true},
+      {"cauchy_", cauchy_kernel, true},
+      {"log_normal_", log_normal_kernel, true},
+      {"geometric_", geometric_kernel, true},
+      {"rand", rand_kernel, true},
+      {"randn", randn_kernel, true},
+      {"randint", randint_kernel, true},
+      {"randint.low", randint_low_kernel, true},
+      {"rand_like", rand_like_kernel, true},
+      {"randn_like", randn_like_kernel, true},
+      {"randint_like", randint_like_kernel, true},
+      {"randint_like.low_dtype", randint_like_low_kernel, true},
+      {"randperm", randperm_kernel, true},
+      {"bernoulli", bernoulli_kernel, true},
+      {"poisson", poisson_kernel, true},
+      {"_multinomial_with_replacement", multinomial_kernel, true}};
+  register_natives(natives, sizeof natives / sizeof *natives);
+}
+
+}  // namespace rl
