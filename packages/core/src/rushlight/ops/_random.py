@@ -168,9 +168,8 @@ def _normal(mean: Any, std: Any, generator: Any) -> Any:
         raise RuntimeError("normal expects standard deviation to be non-complex")
     if std.numel() and not (std >= 0).all():
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    like = std if not isinstance(mean, rushlight.Tensor) else rushlight.broadcast_tensors(mean, std)[0]
-    noise = rushlight.empty(like.shape, dtype=like.dtype, device=like.device).normal_(generator=generator)
-    return noise * std + mean
+    like = mean + std
+    return rushlight.empty(like.shape, dtype=like.dtype, device=like.device).normal_(generator=generator) * std + mean
 
 
 def _sized_normal(mean: float, std: float, size: Any, generator: Any, dtype: Any, device: Any) -> Any:
