@@ -1,6 +1,7 @@
 """Public names of the installed wheels live where users import them from."""
 
 import importlib
+import inspect
 import pkgutil
 
 import pytest
@@ -12,7 +13,8 @@ def public_modules():
     found = ["rushlight"]
     for info in pkgutil.walk_packages(rushlight.__path__, "rushlight."):
         parts = info.name.split(".")
-        if not any(part.startswith("_") for part in parts) and parts[-1] != "conformance":
+        # Modules of hooks are for the plugin manager, not for users.
+        if not any(part.startswith("_") for part in parts) and parts[-1] not in ("conformance", "hooks"):
             found.append(info.name)
     return found
 
@@ -22,7 +24,9 @@ def test_public_objects_name_a_public_module(name):
     module = importlib.import_module(name)
     for public in getattr(module, "__all__", [n for n in vars(module) if not n.startswith("_")]):
         value = getattr(module, public)
-        origin = getattr(value, "__module__", None)
-        if isinstance(origin, str) and origin.startswith("rushlight"):
+        if not (inspect.isclass(value) or inspect.isroutine(value)):
+            continue
+        origin = value.__module__ or ""
+        if origin.startswith("rushlight"):
             hidden = [part for part in origin.split(".") if part.startswith("_")]
             assert not hidden, f"{name}.{public} says that it lives in {origin}"

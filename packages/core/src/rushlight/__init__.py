@@ -30,8 +30,8 @@ from ._C import (
     float16 as float16,
     float32 as float32,
     float64 as float64,
-    frombuffer as frombuffer,
     from_numpy as from_numpy,
+    frombuffer as frombuffer,
     get_default_dtype as get_default_dtype,
     get_num_threads as get_num_threads,
     int8 as int8,
@@ -80,6 +80,7 @@ from ._functions import (
     isclose as isclose,
     numel as numel,
 )
+from ._public import claim as _claim
 from .random import (
     get_rng_state as get_rng_state,
     initial_seed as initial_seed,
@@ -89,6 +90,7 @@ from .random import (
 )
 
 __getattr__ = _areas.getter(__name__)
+_claim(globals())
 
 
 def get_include() -> str:

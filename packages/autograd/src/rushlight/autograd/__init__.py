@@ -1,6 +1,6 @@
 """Automatic differentiation: backward passes over the graph that operators record."""
 
-from rushlight import _registry as _registry
+from rushlight.plugin import claim as _claim
 
 from ._anomaly import detect_anomaly as detect_anomaly, set_detect_anomaly as set_detect_anomaly
 from ._backward import backward as backward, grad as grad
@@ -14,3 +14,5 @@ from ._C import (
 )
 from ._gradcheck import gradcheck as gradcheck, gradgradcheck as gradgradcheck
 from .function import Function as Function
+
+_claim(globals())

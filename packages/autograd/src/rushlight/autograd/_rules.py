@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rushlight import _registry
+from rushlight.plugin import operators
 
 from . import _C
 
@@ -41,10 +41,12 @@ class RuleError(ValueError):
 def _overloads(name: str, namespace: str | None) -> tuple[str, ...]:
     """Full names of the operators that a rule may mean by `name`, in the order of registration."""
     wanted = name.replace(".", "::", 1)
-    if wanted in _registry.ops:
+    known = operators()
+    if wanted in known:
         return (wanted,)
-    exact, near = [], []
-    for full, (record, _) in _registry.ops.items():
+    exact: list[str] = []
+    near: list[str] = []
+    for full, record in known.items():
         if name in (record.base, *record.aliases):
             (exact if record.namespace in (None, namespace) else near).append(full)
         elif record.namespace and wanted == f"{record.namespace}::{record.base}":

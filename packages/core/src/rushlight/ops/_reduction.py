@@ -442,9 +442,10 @@ def _norm_grad(grad: Any, result: Any, self: Any, p: float, dim: Any, keepdim: b
 def _norm(self: Any, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if isinstance(p, str):
         if p == "nuc":
-            from rushlight import linalg
+            import rushlight
 
-            return linalg.matrix_norm(self if dtype is None else self.to(dtype), "nuc", (-2, -1) if dim is None else dim, keepdim)
+            matrix = self if dtype is None else self.to(dtype)
+            return rushlight.linalg.matrix_norm(matrix, "nuc", (-2, -1) if dim is None else dim, keepdim)
         if p != "fro":
             raise RuntimeError(f"norm: p is a number, 'fro' or 'nuc', got p={p!r}.")
         p = 2

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._op import COMPOSITE, FACTORY, FUNCTION, REDUCTION, VIEW, Op, Sample, pointwise
+from .._public import claim
 from .interface import (
     PLUGIN_API,
     Available,
@@ -26,6 +27,8 @@ from .interface import (
 
 if TYPE_CHECKING:
     from .manager import Plugin
+
+claim(globals())
 
 __all__ = [
     "COMPOSITE",
@@ -46,9 +49,12 @@ __all__ = [
     "Sample",
     "Unavailable",
     "backend",
+    "claim",
     "load",
+    "operators",
     "plugins",
     "pointwise",
+    "require",
 ]
 
 
@@ -57,6 +63,13 @@ def plugins() -> list[Plugin]:
     from .. import _registry
 
     return list(_registry.manager().plugins.values())
+
+
+def operators() -> dict[str, Op]:
+    """The operators of the core and of the plugins that are loaded, by name. Loads none."""
+    from .. import _registry
+
+    return {name: entry.item for name, entry in _registry.ops.items()}
 
 
 def load(name: str) -> Plugin:
@@ -79,6 +92,17 @@ def load(name: str) -> Plugin:
             f"load: no plugin of this name is installed, got name={name!r}. Installed are {', '.join(manager.plugins)}."
         )
     return manager.load(name)
+
+
+def require(wheel: str, what: str) -> None:
+    """Loads the plugin of one of rushlight's own wheels because `what` was asked for.
+
+    Raises:
+        AttributeError: The wheel is absent, left out or broken; the message says which and what to do.
+    """
+    from .. import _registry
+
+    _registry.require(wheel, what)
 
 
 def backend(device_type: str) -> Backend:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight._op import COMPOSITE, Op, Sample
+from rushlight.plugin import COMPOSITE, Op, Sample
 
 from . import _C
 from ._errors import LinAlgError

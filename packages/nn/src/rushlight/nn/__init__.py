@@ -2,15 +2,11 @@
 
 # ruff: noqa: E402
 
-from rushlight import _registry
+from rushlight.plugin import require as _require
 
-_registry.require("nn", "rushlight.nn")  # the operators, of which the modules below take hold
+_require("nn", "rushlight.nn")  # the operators, of which the modules below take hold
 
-from rushlight.nn import functional as functional
-from rushlight.nn import init as init
-from rushlight.nn import modules as modules
-from rushlight.nn import parameter as parameter
+from rushlight.nn import functional as functional, init as init, modules as modules, parameter as parameter
 from rushlight.nn.modules import *
 from rushlight.nn.modules import Module as Module
-from rushlight.nn.parameter import Buffer as Buffer
-from rushlight.nn.parameter import Parameter as Parameter
+from rushlight.nn.parameter import Buffer as Buffer, Parameter as Parameter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight._op import Op
+from rushlight.plugin import Op
 
 
 def rushlight_register_ops() -> list[Op]:

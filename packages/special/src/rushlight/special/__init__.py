@@ -1,6 +1,6 @@
 """Special mathematical functions, elementwise."""
 
-from rushlight import _registry as _registry
+from rushlight.plugin import require as _require
 
 # The functions are the operators of `_ops`, which appear here when the plugin is committed.
-_registry.require("special", "rushlight.special")
+_require("special", "rushlight.special")

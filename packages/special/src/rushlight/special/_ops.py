@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rushlight._op import Op, Sample, pointwise
+from rushlight.plugin import Op, Sample, pointwise
 
 from . import _C as _C  # registers the native loops
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import rushlight as rl
 from rushlight import Tensor
-from rushlight.nn import functional as F
-from rushlight.nn import init
+from rushlight.nn import functional as F, init
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
 
