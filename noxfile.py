@@ -225,6 +225,7 @@ def sanitize(session: nox.Session) -> None:
     install_build_tools(session)
     session.env["ASAN_OPTIONS"] = "allocator_may_return_null=1"  # the tests ask for absurd sizes
     options = ["-GNinja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DPython_EXECUTABLE={session.bin}/python"]
+    options += ["-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1"]
     options += ["-DRL_TESTS=ON", "-DRL_WERROR=ON", "-DRL_SANITIZE=address,undefined"]
     for tests_folder in sorted(ROOT.glob("packages/*/csrc/tests")):
         package = tests_folder.parents[1].name

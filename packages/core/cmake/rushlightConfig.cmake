@@ -52,6 +52,9 @@ function(rushlight_target_options target)
     target_compile_options(${target} PRIVATE
       -fsanitize=${RL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
     target_link_options(${target} PRIVATE -fsanitize=${RL_SANITIZE})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)  # GCC's own intrinsics, instrumented
+    endif()
   endif()
 endfunction()
 
