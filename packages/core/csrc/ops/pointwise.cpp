@@ -29,6 +29,12 @@ struct Plan {
   int64_t sizes[kMaxRank];
 };
 
+// An op with native loops is not defined for the dtypes that have none, on any device.
+bool has_loops(const OpRecord* op) {
+  auto* loops = static_cast<Loop*>(op->loops);
+  return std::any_of(loops, loops + kNumDTypes, [](Loop loop) { return loop != nullptr; });
+}
+
 Loop loop_of(const Plan& p) { return static_cast<Loop*>(p.op->loops)[static_cast<int>(p.compute)]; }
 
 void plan_dtypes(Plan& p, const Call& c) {
@@ -194,14 +200,14 @@ void check_target(const Plan& p, const Call& c, Tensor* target) {
 }
 
 // A fresh result; its memory takes the order of the first input that has its shape.
-Ref<Tensor> make_result(const Plan& p, const Call& c) {
+Ref<Tensor> make_result(const Plan& p, const Call& c, DType dtype) {
   for (int i = 0; i < p.n; ++i) {
     const Tensor* t = p.in[i]->is_tensor() ? p.in[i]->tensor : nullptr;
     if (!t || t->ndim != p.ndim || !std::equal(p.sizes, p.sizes + p.ndim, t->sizes)) continue;
     if (t->contiguous() || t->device != c.device) break;
-    return empty_preserving(t, p.computed);
+    return empty_preserving(t, dtype);
   }
-  return empty(p.ndim, p.sizes, p.computed, c.device);
+  return empty(p.ndim, p.sizes, dtype, c.device);
 }
 
 // Inputs of another dtype are converted first; numbers become one stored value with stride 0.
@@ -259,14 +265,15 @@ PyObject* pointwise_impl(Call& c) {
   if (target) check_target(p, c, target);
 
   bool only_array = p.op->array_kernel && !loop_of(p);
+  if (only_array && has_loops(p.op)) not_implemented(p);
   if (c.device.type != kMeta && (c.device.type != kCPU || only_array)) return on_backend(p, c, target);
   Params params;
   Loop loop = only_array ? nullptr : choose(p, c, params);
-  if (c.device.type == kMeta) return target ? Py_NewRef(object(target)) : empty(p.ndim, p.sizes, p.output, c.device).release_object();
+  if (c.device.type == kMeta) return target ? Py_NewRef(object(target)) : make_result(p, c, p.output).release_object();
 
   // Written in place where the dtypes agree, else computed apart and converted.
   bool direct = target && target->dtype == p.computed;
-  Ref<Tensor> result = direct ? Ref<Tensor>::borrow(target) : make_result(p, c);
+  Ref<Tensor> result = direct ? Ref<Tensor>::borrow(target) : make_result(p, c, p.computed);
   if (result->numel) run_on_cpu(p, result.get(), loop, params);
   if (params.flag) fail(PyExc_RuntimeError, "ZeroDivisionError (%s: an integer divisor is 0). Divide floats, or mask the zeros.", p.op->name);
   if (target && !direct) {

@@ -150,7 +150,12 @@ Ref<Tensor> from_backend_array(PyObject* array, Device device) {
   if (device.type == kCPU) {
     Ref<> a(PyArray_FromAny(array, nullptr, 0, 0, 0, nullptr));
     if (!a) throw PythonError();
-    return from_ndarray(a.get());
+    Ref<Tensor> t = from_ndarray(a.get());
+    if (!t->numel) {  // NumPy's strides of empty arrays are all zero
+      set_contiguous_strides(t.get());
+      finish(t.get());
+    }
+    return t;
   }
   // wrap(array) -> (buffer, dtype name, shape, byte strides, byte offset)
   Ref<> parts = Ref<>::check(PyObject_CallMethod(backend_of(device.type), "wrap", "O", array));
