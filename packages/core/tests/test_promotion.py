@@ -39,7 +39,7 @@ def test_result_holds_both(a, b):
     assert torch.can_cast(b, result)
 
 
-@pytest.mark.parametrize(("a", "b"), itertools.combinations([d for d in NUMPY if not (d.is_floating_point or d.is_complex)], 2))
+@pytest.mark.parametrize(("a", "b"), [*itertools.combinations([d for d in NUMPY if not (d.is_floating_point or d.is_complex)], 2)])
 def test_integers_promote_as_numpy_does(a, b):
     assert numpy_name(torch.promote_types(a, b)) == np.promote_types(numpy_name(a), numpy_name(b)).name
 
@@ -55,7 +55,7 @@ def test_the_half_types_meet_in_float32():
 
 
 def tensor(dtype, *shape):
-    return torch.zeros(*shape, dtype=dtype)
+    return torch.zeros(shape, dtype=dtype)
 
 
 @pytest.mark.parametrize(

@@ -250,6 +250,13 @@ bool convert(const OpRecord* op, int index, PyObject* o, Frame& f) {
   return true;
 }
 
+// The name of a type without its module.
+const char* type_name(PyObject* o) {
+  const char* name = Py_TYPE(o)->tp_name;
+  const char* dot = std::strrchr(name, '.');
+  return dot ? dot + 1 : name;
+}
+
 // The name without its overload, as the user wrote it.
 std::string short_name(const Op* op) {
   std::string s = op->name;
@@ -280,7 +287,7 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
         if (!int_from_object(args[i], &list[i - first])) {
           if (why)
             *why = short_name(op) + "(): argument '" + op->params[first].name +
-                   "' must be tuple of ints, but found element of type " + Py_TYPE(args[i])->tp_name + " at pos " +
+                   "' must be tuple of ints, but found element of type " + type_name(args[i]) + " at pos " +
                    std::to_string(i - first);
           return false;
         }
@@ -306,7 +313,7 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
       *why = short_name(op) + "(): argument '" +
              (std::strcmp(op->params[i].name, "self") ? op->params[i].name : "input") + "'";
       if (position >= 0) *why += " (position " + std::to_string(position + 1) + ")";
-      *why += std::string(" must be ") + type_text(op->params[i]) + ", not " + Py_TYPE(o)->tp_name;
+      *why += std::string(" must be ") + type_text(op->params[i]) + ", not " + type_name(o);
     }
     return false;
   };
@@ -340,7 +347,7 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
           for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) fits &= is_tensor(PyTuple_GET_ITEM(value, i));
         }
         if (!fits) {
-          if (why) *why = short_name(op) + "(): argument 'out' must be Tensor, not " + Py_TYPE(value)->tp_name;
+          if (why) *why = short_name(op) + "(): argument 'out' must be Tensor, not " + type_name(value);
           return false;
         }
         extra.out = value;
@@ -380,10 +387,10 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
     throw Error(PyExc_TypeError, why);
   }
   std::string text = name + "() received an invalid combination of arguments - got (";
-  for (Py_ssize_t i = 0; i < nargs; ++i) text += (i ? ", " : "") + std::string(Py_TYPE(args[i])->tp_name);
+  for (Py_ssize_t i = 0; i < nargs; ++i) text += (i ? ", " : "") + std::string(type_name(args[i]));
   for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i)
     text += (nargs + i ? ", " : "") + std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, i))) + "=" +
-            Py_TYPE(args[nargs + i])->tp_name;
+            type_name(args[nargs + i]);
   text += "), but expected one of:";
   for (OpRecord* op : *self->overloads) {
     text += "\n * (";

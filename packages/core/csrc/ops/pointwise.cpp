@@ -222,7 +222,10 @@ void run_on_cpu(const Plan& p, Tensor* out, Loop loop, Params& params) {
     Arg& a = *p.in[i];
     DType want = i < p.first ? DType::Bool : p.compute;
     if (!a.is_tensor()) {
-      store_number(a, want, &numbers[i]);
+      if (is_integral(want) && a.kind == Kind::Int && !p.first)
+        numbers[i].i = a.i;  // wraps around, as the cast of a tensor would
+      else
+        store_number(a, want, &numbers[i]);
       data[i + 1] = reinterpret_cast<char*>(&numbers[i]);
       flat_strides[i + 1] = 0;
       continue;

@@ -116,6 +116,7 @@ struct Dims {
       for (int i = 0; i < n && i < m; ++i) heap_[i] = old[i];
       v = heap_.data();
     }
+    for (int i = n; i < m; ++i) v[i] = 0;
     n = m;
   }
   void push(int64_t x) {
