@@ -141,7 +141,6 @@ RL_INLINE double madd(double a, double b, double c) {
 template <class T, size_t N>
 RL_INLINE T polynomial(T x, const T (&c)[N]) {
   T sum = c[N - 1];
-#pragma GCC unroll 32  // or the loop over elements is not vectorised
   for (int k = static_cast<int>(N) - 2; k >= 0; --k) sum = madd(sum, x, c[k]);
   return sum;
 }
