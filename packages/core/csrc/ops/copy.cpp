@@ -238,17 +238,9 @@ Arg item(const Tensor* t) {
 
 static PyObject* clone_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
-  if (c.args[1].kind == Kind::Object) {
-    Ref<> text(PyObject_Str(c.args[1].object));
-    const char* format = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-    if (!format) return nullptr;
-    if (std::strstr(format, "contiguous_format")) {
-      Ref<Tensor> r = empty_like(t, t->dtype);
-      copy_into(r.get(), t);
-      return r.release_object();
-    }
-  }
-  return clone(t).release_object();
+  Ref<Tensor> r = empty_formatted(t, t->dtype, t->device, memory_format_from(c.args[1], MemoryFormat::Preserve));
+  copy_into(r.get(), t);
+  return r.release_object();
 }
 
 static PyObject* copy_kernel(Call& c) {
@@ -269,8 +261,6 @@ static PyObject* fill_kernel(Call& c) {
   return Py_NewRef(object(t));
 }
 
-static PyObject* contiguous_kernel(Call& c) { return contiguous(c.args[0].tensor).release_object(); }
-
 static PyObject* cast_kernel(Call& c) {
   Ref<Tensor> r = empty_preserving(c.args[0].tensor, c.args[1].dtype);
   copy_into(r.get(), c.args[0].tensor);
@@ -286,7 +276,7 @@ static PyObject* move_kernel(Call& c) {
 
 void register_copy_ops() {
   static const Native natives[] = {{"clone", clone_kernel, true}, {"copy_", copy_kernel, true},   {"fill_", fill_kernel, true}, {"fill_.Tensor", fill_kernel, true},
-                                   {"contiguous", contiguous_kernel, true}, {"_cast", cast_kernel, true}, {"_move", move_kernel, true}};
+                                   {"_cast", cast_kernel, true}, {"_move", move_kernel, true}};
   register_natives(natives, sizeof natives / sizeof *natives);
 }
 

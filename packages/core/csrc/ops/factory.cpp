@@ -20,8 +20,11 @@ const Arg& param(const Call& c, const char* name) {
 }
 
 PyObject* empty_kernel(Call& c) {
-  return empty(c.args[0].count, c.args[0].ints, dtype_or(param(c, "dtype"), g_default_dtype), c.device)
-      .release_object();
+  DType d = dtype_or(param(c, "dtype"), g_default_dtype);
+  MemoryFormat format = memory_format_from(param(c, "memory_format"), MemoryFormat::Contiguous);
+  if (format == MemoryFormat::Contiguous) return empty(c.args[0].count, c.args[0].ints, d, c.device).release_object();
+  Ref<Tensor> shape = empty(c.args[0].count, c.args[0].ints, d, {kMeta, -1});
+  return empty_formatted(shape.get(), d, c.device, format).release_object();
 }
 
 template <int value>
@@ -38,9 +41,7 @@ PyObject* full_kernel(Call& c) {
 
 Ref<Tensor> like(const Call& c) {
   Tensor* t = c.args[0].tensor;
-  DType d = dtype_or(param(c, "dtype"), t->dtype);
-  if (c.device == t->device) return empty_preserving(t, d);
-  return empty(t->ndim, t->sizes, d, c.device);
+  return empty_formatted(t, dtype_or(param(c, "dtype"), t->dtype), c.device, memory_format_from(param(c, "memory_format"), MemoryFormat::Preserve));
 }
 
 PyObject* empty_like_kernel(Call& c) { return like(c).release_object(); }

@@ -12,6 +12,7 @@ void set_item(Tensor* self, PyObject* key, PyObject* value);
 // The first dimension as a tuple of views, for iteration and unbind.
 PyObject* unbind(Tensor* self, int64_t dim);
 
+void register_convert_ops();
 void register_copy_ops();
 void register_factory_ops();
 void register_matmul_ops();

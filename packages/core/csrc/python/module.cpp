@@ -332,6 +332,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_memory_format(module.get());
     init_construct(module.get());
     add_view_attributes();
+    register_convert_ops();
     register_copy_ops();
     register_factory_ops();
     register_matmul_ops();

@@ -62,20 +62,6 @@ fill_tensor = (
     .samples(lambda make, dtype: [Sample((make(2, 3), make()))], lambda x, value: np.full_like(x, value))
 )
 
-contiguous = Op(
-    "contiguous(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-    function=False,
-    out=False,
-    doc="""The tensor itself where its memory is row-major without gaps, else a copy that is.
-
-    Args:
-        memory_format: Accepted for PyTorch's sake; `contiguous_format` is the one there is.
-
-    Returns:
-        Tensor of the same shape and dtype.
-    """,
-).grad(self="grad").samples(unary(), np.copy)  # fmt: skip
-
 _cast = Op(
     "_cast(Tensor self, ScalarType dtype) -> Tensor",
     family=FUNCTION,
