@@ -166,26 +166,29 @@ int64_t add_offsets(const int64_t* index, int64_t n, int64_t size, int64_t strid
 void gather_blocks(const Blocks& b, const char* from, char* dense) {
   Extent e(b);
   int64_t bytes = e.inner * b.itemsize;
-  parallel_for(0, e.outer * b.count, std::max<int64_t>(kGrain / std::max<int64_t>(e.inner, 1), 1), [&](int64_t begin, int64_t end) {
-    each_run(b, begin, end, const_cast<char*>(from), [&](char* base, int64_t i, int64_t stop, int64_t row) {
-      char* to = dense + row * bytes;
-      if (e.inner == 1) {
-        by_size(b.itemsize, [&](auto tag) {
-          using T = decltype(tag);
-          auto* out = reinterpret_cast<T*>(to);
-          for (; i < stop; ++i) *out++ = *reinterpret_cast<const T*>(base + b.offsets[i]);
+  parallel_for(
+      0, e.outer * b.count, std::max<int64_t>(kGrain / std::max<int64_t>(e.inner, 1), 1),
+      [&](int64_t begin, int64_t end) {
+        each_run(b, begin, end, const_cast<char*>(from), [&](char* base, int64_t i, int64_t stop, int64_t row) {
+          char* to = dense + row * bytes;
+          if (e.inner == 1) {
+            by_size(b.itemsize, [&](auto tag) {
+              using T = decltype(tag);
+              auto* out = reinterpret_cast<T*>(to);
+              for (; i < stop; ++i) *out++ = *reinterpret_cast<const T*>(base + b.offsets[i]);
+            });
+          } else if (e.dense) {
+            for (; i < stop; ++i, to += bytes) std::memcpy(to, base + b.offsets[i], bytes);
+          } else {
+            by_size(b.itemsize, [&](auto tag) {
+              using T = decltype(tag);
+              for (; i < stop; ++i, to += bytes)
+                each_inner(b, base + b.offsets[i], e.inner,
+                           [&](char* at, int64_t k) { reinterpret_cast<T*>(to)[k] = *reinterpret_cast<const T*>(at); });
+            });
+          }
         });
-      } else if (e.dense) {
-        for (; i < stop; ++i, to += bytes) std::memcpy(to, base + b.offsets[i], bytes);
-      } else {
-        by_size(b.itemsize, [&](auto tag) {
-          using T = decltype(tag);
-          for (; i < stop; ++i, to += bytes)
-            each_inner(b, base + b.offsets[i], e.inner, [&](char* at, int64_t k) { reinterpret_cast<T*>(to)[k] = *reinterpret_cast<const T*>(at); });
-        });
-      }
-    });
-  });
+      });
 }
 
 namespace {
@@ -195,20 +198,22 @@ template <class T, class Put>
 void scatter(const Blocks& b, char* to, const char* dense, bool one_value, Put put) {
   Extent e(b);
   int64_t step = one_value ? 0 : 1, row_elements = e.inner;
-  parallel_for(0, e.outer, std::max<int64_t>(kGrain / std::max<int64_t>(e.inner * b.count, 1), 1), [&](int64_t begin, int64_t end) {
-    each_run(b, begin * b.count, end * b.count, to, [&](char* base, int64_t i, int64_t stop, int64_t row) {
-      const T* value = reinterpret_cast<const T*>(dense) + row * row_elements * step;
-      for (; i < stop; ++i, value += row_elements * step) {
-        char* at = base + b.offsets[i];
-        if (e.dense) {
-          T* out = reinterpret_cast<T*>(at);
-          for (int64_t k = 0; k < e.inner; ++k) put(out[k], value[k * step]);
-        } else {
-          each_inner(b, at, e.inner, [&](char* p, int64_t k) { put(*reinterpret_cast<T*>(p), value[k * step]); });
-        }
-      }
-    });
-  });
+  parallel_for(0, e.outer, std::max<int64_t>(kGrain / std::max<int64_t>(e.inner * b.count, 1), 1),
+               [&](int64_t begin, int64_t end) {
+                 each_run(b, begin * b.count, end * b.count, to, [&](char* base, int64_t i, int64_t stop, int64_t row) {
+                   const T* value = reinterpret_cast<const T*>(dense) + row * row_elements * step;
+                   for (; i < stop; ++i, value += row_elements * step) {
+                     char* at = base + b.offsets[i];
+                     if (e.dense) {
+                       T* out = reinterpret_cast<T*>(at);
+                       for (int64_t k = 0; k < e.inner; ++k) put(out[k], value[k * step]);
+                     } else {
+                       each_inner(b, at, e.inner,
+                                  [&](char* p, int64_t k) { put(*reinterpret_cast<T*>(p), value[k * step]); });
+                     }
+                   }
+                 });
+               });
 }
 
 }  // namespace
@@ -240,26 +245,27 @@ void run_lines(const Lines& l, char* self, char* index, char* other, Body body) 
   for (int d = 0; d < inner; ++d) outer *= l.sizes[d];
   // Whichever of the line and the innermost dimension is denser in memory makes the inner loop.
   bool along_line = l.index_step <= l.index[inner] || width == 1;
-  parallel_for(0, outer * width, std::max<int64_t>(kGrain / std::max<int64_t>(l.length, 1), 1), [&](int64_t begin, int64_t end) {
-    while (begin < end) {
-      int64_t o = begin / width, j = begin % width, n = std::min(width - j, end - begin);
-      char* s = self + strided_offset(o, inner, l.sizes, l.self) + j * l.self[inner];
-      char* x = index + strided_offset(o, inner, l.sizes, l.index) + j * l.index[inner];
-      char* v = other + strided_offset(o, inner, l.sizes, l.other) + j * l.other[inner];
-      auto at = [&](int64_t k, int64_t i) {
-        int64_t place = *reinterpret_cast<const int64_t*>(x + k * l.index[inner] + i * l.index_step);
-        body(s + k * l.self[inner] + place * l.self_step, v + k * l.other[inner] + i * l.other_step);
-      };
-      if (along_line) {
-        for (int64_t k = 0; k < n; ++k)
-          for (int64_t i = 0; i < l.length; ++i) at(k, i);
-      } else {
-        for (int64_t i = 0; i < l.length; ++i)
-          for (int64_t k = 0; k < n; ++k) at(k, i);
-      }
-      begin += n;
-    }
-  });
+  parallel_for(0, outer * width, std::max<int64_t>(kGrain / std::max<int64_t>(l.length, 1), 1),
+               [&](int64_t begin, int64_t end) {
+                 while (begin < end) {
+                   int64_t o = begin / width, j = begin % width, n = std::min(width - j, end - begin);
+                   char* s = self + strided_offset(o, inner, l.sizes, l.self) + j * l.self[inner];
+                   char* x = index + strided_offset(o, inner, l.sizes, l.index) + j * l.index[inner];
+                   char* v = other + strided_offset(o, inner, l.sizes, l.other) + j * l.other[inner];
+                   auto at = [&](int64_t k, int64_t i) {
+                     int64_t place = *reinterpret_cast<const int64_t*>(x + k * l.index[inner] + i * l.index_step);
+                     body(s + k * l.self[inner] + place * l.self_step, v + k * l.other[inner] + i * l.other_step);
+                   };
+                   if (along_line) {
+                     for (int64_t k = 0; k < n; ++k)
+                       for (int64_t i = 0; i < l.length; ++i) at(k, i);
+                   } else {
+                     for (int64_t i = 0; i < l.length; ++i)
+                       for (int64_t k = 0; k < n; ++k) at(k, i);
+                   }
+                   begin += n;
+                 }
+               });
 }
 
 }  // namespace
@@ -283,9 +289,13 @@ void scatter_lines(const Lines& l, Scatter how, DType dtype, char* self, const c
     using M = decltype(math);
     using T = typename M::Value;
     if (how == Scatter::Add)
-      run_lines(l, self, x, v, [](char* s, char* o) { *reinterpret_cast<T*>(s) = M::add(*reinterpret_cast<T*>(s), *reinterpret_cast<const T*>(o)); });
+      run_lines(l, self, x, v, [](char* s, char* o) {
+        *reinterpret_cast<T*>(s) = M::add(*reinterpret_cast<T*>(s), *reinterpret_cast<const T*>(o));
+      });
     else
-      run_lines(l, self, x, v, [](char* s, char* o) { *reinterpret_cast<T*>(s) = M::multiply(*reinterpret_cast<T*>(s), *reinterpret_cast<const T*>(o)); });
+      run_lines(l, self, x, v, [](char* s, char* o) {
+        *reinterpret_cast<T*>(s) = M::multiply(*reinterpret_cast<T*>(s), *reinterpret_cast<const T*>(o));
+      });
   });
 }
 
@@ -315,7 +325,8 @@ void each_mask_chunk(const uint8_t* mask, int64_t n, F&& f) {
   int64_t chunks = (n + kMaskGrain - 1) / kMaskGrain;
   std::vector<int64_t> before(chunks + 1);
   parallel_for(0, chunks, 1, [&](int64_t b, int64_t e) {
-    for (int64_t c = b; c < e; ++c) before[c + 1] = count_set(mask + c * kMaskGrain, std::min(kMaskGrain, n - c * kMaskGrain));
+    for (int64_t c = b; c < e; ++c)
+      before[c + 1] = count_set(mask + c * kMaskGrain, std::min(kMaskGrain, n - c * kMaskGrain));
   });
   for (int64_t c = 0; c < chunks; ++c) before[c + 1] += before[c];
   parallel_for(0, chunks, 1, [&](int64_t b, int64_t e) {
@@ -401,24 +412,27 @@ void mask_coordinates(const uint8_t* mask, int ndim, const int64_t* sizes, int64
   });
 }
 
-void copy_triangle(const char* from, char* to, int64_t batch, int64_t rows, int64_t columns, int64_t k, bool keep_lower, int itemsize) {
+void copy_triangle(const char* from, char* to, int64_t batch, int64_t rows, int64_t columns, int64_t k, bool keep_lower,
+                   int itemsize) {
   int64_t bytes = columns * itemsize;
-  parallel_for(0, batch * rows, std::max<int64_t>(kGrain / std::max<int64_t>(columns, 1), 1), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      int64_t row = r % rows;
-      // Columns before `split` are on or below the diagonal where the lower part is kept, strictly below it otherwise.
-      int64_t split = std::clamp<int64_t>(row + k + (keep_lower ? 1 : 0), 0, columns) * itemsize;
-      const char* in = from + r * bytes;
-      char* out = to + r * bytes;
-      if (keep_lower) {
-        std::memcpy(out, in, split);
-        std::memset(out + split, 0, bytes - split);
-      } else {
-        std::memset(out, 0, split);
-        std::memcpy(out + split, in + split, bytes - split);
-      }
-    }
-  });
+  parallel_for(0, batch * rows, std::max<int64_t>(kGrain / std::max<int64_t>(columns, 1), 1),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t r = begin; r < end; ++r) {
+                   int64_t row = r % rows;
+                   // Columns before `split` are on or below the diagonal where the lower part is kept, strictly below
+                   // it otherwise.
+                   int64_t split = std::clamp<int64_t>(row + k + (keep_lower ? 1 : 0), 0, columns) * itemsize;
+                   const char* in = from + r * bytes;
+                   char* out = to + r * bytes;
+                   if (keep_lower) {
+                     std::memcpy(out, in, split);
+                     std::memset(out + split, 0, bytes - split);
+                   } else {
+                     std::memset(out, 0, split);
+                     std::memcpy(out + split, in + split, bytes - split);
+                   }
+                 }
+               });
 }
 
 }  // namespace rl

@@ -29,11 +29,11 @@ void scatter_add_blocks(DType, const Blocks&, char* to, const char* dense, bool 
 
 // One loop along a dimension that indices point into; the other dimensions run in step. Strides in bytes.
 struct Lines {
-  int ndim;                // of the other dimensions, at least 1
+  int ndim;  // of the other dimensions, at least 1
   const int64_t* sizes;
   const int64_t *self, *index, *other;  // strides of each operand
-  int64_t length;          // of `index` along the dimension
-  int64_t size;            // of `self` along it; indices are inside [0, size)
+  int64_t length;                       // of `index` along the dimension
+  int64_t size;                         // of `self` along it; indices are inside [0, size)
   int64_t self_step, index_step, other_step;
 };
 enum class Scatter { Assign, Add, Multiply };
@@ -54,6 +54,7 @@ void fill_mask(const uint8_t* mask, int64_t n, char* to, int64_t block, const vo
 void mask_coordinates(const uint8_t* mask, int ndim, const int64_t* sizes, int64_t* out, int64_t row, int64_t column);
 
 // Rows of a dense batch of matrices with what lies above (keep_lower) or below diagonal k set to zero.
-void copy_triangle(const char* from, char* to, int64_t batch, int64_t rows, int64_t columns, int64_t k, bool keep_lower, int itemsize);
+void copy_triangle(const char* from, char* to, int64_t batch, int64_t rows, int64_t columns, int64_t k, bool keep_lower,
+                   int itemsize);
 
 }  // namespace rl

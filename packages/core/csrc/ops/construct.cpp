@@ -23,7 +23,8 @@ bool is_numpy(PyObject* o) { return PyArray_Check(o) && PyArray_NDIM(reinterpret
 // Things with items: not text, not a tensor of one element, not a NumPy scalar.
 bool is_nested(PyObject* o) {
   if (PyList_Check(o) || PyTuple_Check(o)) return true;
-  if (PyFloat_Check(o) || PyLong_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) || is_tensor(o) || PyDict_Check(o)) return false;
+  if (PyFloat_Check(o) || PyLong_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) || is_tensor(o) || PyDict_Check(o))
+    return false;
   return PySequence_Check(o) && !PyArray_IsScalar(o, Generic) && !(PyArray_Check(o) && !is_numpy(o));
 }
 
@@ -64,13 +65,17 @@ class Scan {
       fail(PyExc_ValueError, "too many dimensions '%s'", Py_TYPE(hold.get())->tp_name);
     }
   }
-  void see(DType t) { dtype = dtype ? 1 + static_cast<int>(promote(static_cast<DType>(dtype - 1), t)) : 1 + static_cast<int>(t); }
+  void see(DType t) {
+    dtype = dtype ? 1 + static_cast<int>(promote(static_cast<DType>(dtype - 1), t)) : 1 + static_cast<int>(t);
+  }
   void scalar(PyObject* o) {
     if (PyFloat_CheckExact(o)) return see(g_default_dtype);
     if (PyBool_Check(o)) return see(DType::Bool);
     if (PyLong_Check(o)) return see(DType::Int64);
     if (is_tensor(o)) {
-      if (as_tensor(o)->numel != 1) fail(PyExc_ValueError, "only one element tensors can be converted to Python scalars, got %s", describe(as_tensor(o)).c_str());
+      if (as_tensor(o)->numel != 1)
+        fail(PyExc_ValueError, "only one element tensors can be converted to Python scalars, got %s",
+             describe(as_tensor(o)).c_str());
       return see(as_tensor(o)->dtype);
     }
     if (PyArray_CheckScalar(o)) {  // NumPy scalars and 0-d arrays
@@ -87,15 +92,22 @@ class Scan {
   }
   void walk(PyObject* o, int dim) {
     if (dim == ndim) {
-      if (is_nested(o)) fail(PyExc_TypeError, "'%s' object cannot be interpreted as an integer: the other items at its depth are numbers", Py_TYPE(o)->tp_name);
+      if (is_nested(o))
+        fail(PyExc_TypeError,
+             "'%s' object cannot be interpreted as an integer: the other items at its depth are numbers",
+             Py_TYPE(o)->tp_name);
       return scalar(o);
     }
-    if (!is_nested(o)) fail(PyExc_TypeError, "not a sequence: expected a sequence of length %lld at dim %d (got %s)", static_cast<ll>(sizes[dim]), dim, Py_TYPE(o)->tp_name);
+    if (!is_nested(o))
+      fail(PyExc_TypeError, "not a sequence: expected a sequence of length %lld at dim %d (got %s)",
+           static_cast<ll>(sizes[dim]), dim, Py_TYPE(o)->tp_name);
     if (is_numpy(o)) {
       auto* a = reinterpret_cast<PyArrayObject*>(o);
       bool fits = dim + PyArray_NDIM(a) == ndim;
       for (int d = 0; fits && d < PyArray_NDIM(a); ++d) check_length(PyArray_DIM(a, d), dim + d);
-      if (!fits) fail(PyExc_ValueError, "expected sequence of %d dimensions at dim %d (got %d)", ndim - dim, dim, PyArray_NDIM(a));
+      if (!fits)
+        fail(PyExc_ValueError, "expected sequence of %d dimensions at dim %d (got %d)", ndim - dim, dim,
+             PyArray_NDIM(a));
       DType t;
       if (!dtype_from_numpy(reinterpret_cast<PyObject*>(PyArray_DESCR(a)), &t)) from_ndarray(o);  // raises
       return see(t);
@@ -115,13 +127,17 @@ class Scan {
   }
   void check_length(int64_t n, int dim) {
     if (n != sizes[dim])
-      fail(PyExc_ValueError, "expected sequence of length %lld at dim %d (got %lld)", static_cast<ll>(sizes[dim]), dim, static_cast<ll>(n));
+      fail(PyExc_ValueError, "expected sequence of length %lld at dim %d (got %lld)", static_cast<ll>(sizes[dim]), dim,
+           static_cast<ll>(n));
   }
 };
 
 // ---- values
 
-[[noreturn]] void overflows(DType t) { fail(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", t == DType::Int64 ? "int64_t" : name(t)); }
+[[noreturn]] void overflows(DType t) {
+  fail(PyExc_RuntimeError, "value cannot be converted to type %s without overflow",
+       t == DType::Int64 ? "int64_t" : name(t));
+}
 
 int64_t integer_value(PyObject* o, DType t) {
   if (PyLong_Check(o)) {
@@ -192,7 +208,8 @@ class Filler {
     if (dim == scan_.ndim) return store(o, t_->dtype, to);
     if (is_numpy(o)) {
       Ref<Tensor> part = from_ndarray(o);
-      Ref<Tensor> target = view(t_, scan_.ndim - dim, t_->sizes + dim, t_->strides + dim, (to - t_->data) / itemsize(t_->dtype));
+      Ref<Tensor> target =
+          view(t_, scan_.ndim - dim, t_->sizes + dim, t_->strides + dim, (to - t_->data) / itemsize(t_->dtype));
       if (part->ndim != target->ndim) changed();
       copy_into(target.get(), part.get());
       return;
@@ -231,12 +248,15 @@ struct Options {
 // A tensor over an array-like's memory where that is possible (arrays, __array__, __array_interface__), else null.
 Ref<Tensor> from_array_like(PyObject* o) {
   if (PyArray_Check(o)) return from_ndarray(o);
-  if (PyList_Check(o) || PyTuple_Check(o) || PyFloat_Check(o) || PyLong_Check(o) || PyArray_IsScalar(o, Generic)) return {};
+  if (PyList_Check(o) || PyTuple_Check(o) || PyFloat_Check(o) || PyLong_Check(o) || PyArray_IsScalar(o, Generic))
+    return {};
   for (const char* protocol : {"__array_interface__", "__array__"}) {
     if (!PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), protocol)) continue;
     Ref<> array(PyArray_FROM_O(o));
     if (!array) throw PythonError();
-    if (PyArray_Check(array.get()) && PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array.get()))->type_num != NPY_OBJECT) return from_ndarray(array.get());
+    if (PyArray_Check(array.get()) &&
+        PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array.get()))->type_num != NPY_OBJECT)
+      return from_ndarray(array.get());
   }
   return {};
 }
@@ -288,16 +308,19 @@ bool is_name(PyObject* name, const char* text) { return !PyUnicode_CompareWithAS
 
 void take_dtype(Options& o, PyObject* v, const char* fn) {
   if (v == Py_None) return;
-  if (!dtype_from_object(v, &o.dtype)) fail(PyExc_TypeError, "%s(): argument 'dtype' must be torch.dtype, not %s", fn, Py_TYPE(v)->tp_name);
+  if (!dtype_from_object(v, &o.dtype))
+    fail(PyExc_TypeError, "%s(): argument 'dtype' must be torch.dtype, not %s", fn, Py_TYPE(v)->tp_name);
   o.has_dtype = true;
 }
 void take_device(Options& o, PyObject* v, const char* fn) {
   if (v == Py_None) return;
-  if (!device_from_object(v, &o.device)) fail(PyExc_TypeError, "%s(): argument 'device' must be torch.device, not %s", fn, Py_TYPE(v)->tp_name);
+  if (!device_from_object(v, &o.device))
+    fail(PyExc_TypeError, "%s(): argument 'device' must be torch.device, not %s", fn, Py_TYPE(v)->tp_name);
   o.has_device = true;
 }
 bool take_bool(PyObject* v, const char* fn, const char* what) {
-  if (!PyBool_Check(v)) fail(PyExc_TypeError, "%s(): argument '%s' must be bool, not %s", fn, what, Py_TYPE(v)->tp_name);
+  if (!PyBool_Check(v))
+    fail(PyExc_TypeError, "%s(): argument '%s' must be bool, not %s", fn, what, Py_TYPE(v)->tp_name);
   return v == Py_True;
 }
 
@@ -305,7 +328,8 @@ bool take_bool(PyObject* v, const char* fn, const char* what) {
 PyObject* parse(const char* fn, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, bool positional, Options& o) {
   PyObject* data = n ? args[0] : nullptr;
   if (n > (positional ? 3 : 1))
-    fail(PyExc_TypeError, "%s() takes %s positional argument%s but %zd were given", fn, positional ? "from 1 to 3" : "1", positional ? "s" : "", n);
+    fail(PyExc_TypeError, "%s() takes %s positional argument%s but %zd were given", fn,
+         positional ? "from 1 to 3" : "1", positional ? "s" : "", n);
   if (n > 1) take_dtype(o, args[1], fn);
   if (n > 2) take_device(o, args[2], fn);
   for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i) {
@@ -332,7 +356,9 @@ PyObject* parse(const char* fn, PyObject* const* args, Py_ssize_t n, PyObject* k
 
 PyObject* finished(Ref<Tensor> t, const Options& o) {
   if (!o.requires_grad) return t.release_object();
-  if (!is_inexact(t->dtype)) fail(PyExc_RuntimeError, "Only Tensors of floating point and complex dtype can require gradients, got dtype=%s", name(t->dtype));
+  if (!is_inexact(t->dtype))
+    fail(PyExc_RuntimeError, "Only Tensors of floating point and complex dtype can require gradients, got dtype=%s",
+         name(t->dtype));
   if (PyObject_SetAttrString(t.object(), "requires_grad", Py_True) < 0) throw PythonError();
   return t.release_object();
 }
@@ -341,8 +367,11 @@ PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kwnam
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     Options o;
     PyObject* data = parse("tensor", args, n, kwnames, false, o);
-    if (is_tensor(data) && PyErr_WarnEx(PyExc_UserWarning, "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-                                                           "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", 1) < 0)
+    if (is_tensor(data) &&
+        PyErr_WarnEx(PyExc_UserWarning,
+                     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                     "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+                     1) < 0)
       return nullptr;
     return finished(fresh(data, o), o);
   });
@@ -365,7 +394,8 @@ PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kwna
     Ref<Tensor> source = is_tensor(data) ? Ref<Tensor>::borrow(rl::as_tensor(data)) : from_array_like(data);
     Ref<Tensor> r = source ? shared(data, o) : fresh(data, o);
     if (o.copy == Py_False && (!source || r->storage->data != source->storage->data))
-      fail(PyExc_ValueError, "asarray: can't alias the data, but copy=False. Pass copy=None to copy where it is needed.");
+      fail(PyExc_ValueError,
+           "asarray: can't alias the data, but copy=False. Pass copy=None to copy where it is needed.");
     return finished(std::move(r), o);
   });
 }
@@ -377,25 +407,40 @@ PyObject* frombuffer(PyObject*, PyObject* args, PyObject* kwargs) {
     long long count = -1, offset = 0;
     Options o;
     int requires_grad = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O$OLLp:frombuffer", const_cast<char**>(names), &source, &dtype, &count, &offset, &requires_grad)) return nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O$OLLp:frombuffer", const_cast<char**>(names), &source, &dtype,
+                                     &count, &offset, &requires_grad))
+      return nullptr;
     take_dtype(o, dtype, "frombuffer");
     if (!o.has_dtype) fail(PyExc_TypeError, "frombuffer(): argument 'dtype' must be torch.dtype, not NoneType");
     o.requires_grad = requires_grad;
-    if (!PyObject_CheckBuffer(source)) fail(PyExc_ValueError, "object does not implement Python buffer protocol, got %s.", Py_TYPE(source)->tp_name);
+    if (!PyObject_CheckBuffer(source))
+      fail(PyExc_ValueError, "object does not implement Python buffer protocol, got %s.", Py_TYPE(source)->tp_name);
     Ref<> memory = Ref<>::check(PyMemoryView_FromObject(source));
     Py_buffer* b = PyMemoryView_GET_BUFFER(memory.get());
     if (!PyBuffer_IsContiguous(b, 'C')) fail(PyExc_ValueError, "frombuffer: the buffer must be contiguous");
     int64_t size = itemsize(o.dtype), length = b->len;
-    if (!length || !count) fail(PyExc_ValueError, "both buffer length (%lld) and count (%lld) must not be 0", static_cast<ll>(length), count);
-    if (offset < 0 || offset >= length) fail(PyExc_ValueError, "offset (%lld bytes) must be non-negative and no greater than buffer length (%lld bytes) minus 1", offset, static_cast<ll>(length));
+    if (!length || !count)
+      fail(PyExc_ValueError, "both buffer length (%lld) and count (%lld) must not be 0", static_cast<ll>(length),
+           count);
+    if (offset < 0 || offset >= length)
+      fail(PyExc_ValueError,
+           "offset (%lld bytes) must be non-negative and no greater than buffer length (%lld bytes) minus 1", offset,
+           static_cast<ll>(length));
     if (count < 0 && (length - offset) % size)
-      fail(PyExc_ValueError, "buffer length (%lld bytes) after offset (%lld bytes) must be a multiple of element size (%lld)", static_cast<ll>(length), offset, static_cast<ll>(size));
+      fail(PyExc_ValueError,
+           "buffer length (%lld bytes) after offset (%lld bytes) must be a multiple of element size (%lld)",
+           static_cast<ll>(length), offset, static_cast<ll>(size));
     int64_t have = (length - offset) / size, want = count < 0 ? have : count;
     if (want > have)
-      fail(PyExc_ValueError, "requested buffer length (%lld * %lld bytes) after offset (%lld bytes) must not be greater than actual buffer length (%lld bytes)",
+      fail(PyExc_ValueError,
+           "requested buffer length (%lld * %lld bytes) after offset (%lld bytes) must not be greater than actual "
+           "buffer length (%lld bytes)",
            static_cast<ll>(want), static_cast<ll>(size), offset, static_cast<ll>(length));
     char* data = static_cast<char*>(b->buf) + offset;
-    if (reinterpret_cast<uintptr_t>(data) % itemsize(real_of(o.dtype))) fail(PyExc_ValueError, "frombuffer: the memory at offset=%lld is not aligned to the element size of %s. Copy it first.", offset, name(o.dtype));
+    if (reinterpret_cast<uintptr_t>(data) % itemsize(real_of(o.dtype)))
+      fail(PyExc_ValueError,
+           "frombuffer: the memory at offset=%lld is not aligned to the element size of %s. Copy it first.", offset,
+           name(o.dtype));
     Ref<Tensor> t(new_tensor(o.dtype, {kCPU, -1}, 1));
     t->sizes[0] = want;
     t->strides[0] = 1;
@@ -418,11 +463,14 @@ PyMethodDef functions[] = {
      "Raises:\n    ValueError: Sequences of unequal length.\n    RuntimeError: A number that the dtype cannot hold.\n\n"
      "Example:\n    >>> rushlight.tensor([[1, 2], [3, 4]])\n    tensor([[1, 2],\n            [3, 4]])\n"},
     {"as_tensor", FAST(as_tensor), METH_FASTCALL | METH_KEYWORDS,
-     "as_tensor(data, dtype=None, device=None)\n--\n\nThe data as a tensor, sharing memory with a tensor or ndarray of the same dtype and device."},
+     "as_tensor(data, dtype=None, device=None)\n--\n\nThe data as a tensor, sharing memory with a tensor or ndarray of "
+     "the same dtype and device."},
     {"asarray", FAST(asarray), METH_FASTCALL | METH_KEYWORDS,
-     "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)\n--\n\nThe data as a tensor; `copy` says whether memory may, must or must not be shared."},
+     "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)\n--\n\nThe data as a tensor; `copy` "
+     "says whether memory may, must or must not be shared."},
     {"frombuffer", FAST(frombuffer), METH_VARARGS | METH_KEYWORDS,
-     "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False)\n--\n\nA 1-d tensor over the memory of an object with the buffer protocol."},
+     "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False)\n--\n\nA 1-d tensor over the memory of an "
+     "object with the buffer protocol."},
     {}};
 
 }  // namespace

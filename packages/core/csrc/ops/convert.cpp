@@ -43,7 +43,8 @@ PyObject* to_dtype_kernel(Call& c) {
 // to.device(self, device, dtype, non_blocking, copy, *, memory_format)
 PyObject* to_device_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
-  return converted(t, c.args[2].none() ? t->dtype : c.args[2].dtype, c.args[1].none() ? t->device : resolve(c.args[1].device), c.args[4].to_bool(), c.args[5]);
+  return converted(t, c.args[2].none() ? t->dtype : c.args[2].dtype,
+                   c.args[1].none() ? t->device : resolve(c.args[1].device), c.args[4].to_bool(), c.args[5]);
 }
 
 // to.other(self, other, non_blocking, copy, *, memory_format)

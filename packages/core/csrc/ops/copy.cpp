@@ -35,16 +35,19 @@ void store_number(const Arg& n, DType dtype, void* to) {
   }
   if (is_integral(dtype)) {
     if (n.kind == Kind::Float) {
-      if (!(n.d >= -9.3e18 && n.d <= 9.3e18)) fail(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", name(dtype));
+      if (!(n.d >= -9.3e18 && n.d <= 9.3e18))
+        fail(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", name(dtype));
       return store_number(arg(static_cast<int64_t>(n.d)), dtype, to);
     }
     int64_t v = n.i;
     int bits = static_cast<int>(itemsize(dtype)) * 8;
     bool is_unsigned = dtype == DType::UInt8;
     if (bits < 64) {
-      int64_t low = -(int64_t{1} << (bits - 1)), high = is_unsigned ? (int64_t{1} << bits) - 1 : (int64_t{1} << (bits - 1)) - 1;
+      int64_t low = -(int64_t{1} << (bits - 1)),
+              high = is_unsigned ? (int64_t{1} << bits) - 1 : (int64_t{1} << (bits - 1)) - 1;
       if (v < low || v > high)
-        fail(PyExc_RuntimeError, "value cannot be converted to type %s without overflow, got %lld", name(dtype), static_cast<long long>(v));
+        fail(PyExc_RuntimeError, "value cannot be converted to type %s without overflow, got %lld", name(dtype),
+             static_cast<long long>(v));
     }
     std::memcpy(to, &v, itemsize(dtype));
     return;
@@ -62,7 +65,8 @@ void store_limit(DType dtype, bool highest, void* to) {
     if (dtype == DType::UInt8)
       v = highest ? 255 : 0;
     else
-      v = highest ? static_cast<int64_t>(~uint64_t{0} >> (65 - bits)) : -static_cast<int64_t>(~uint64_t{0} >> (65 - bits)) - 1;
+      v = highest ? static_cast<int64_t>(~uint64_t{0} >> (65 - bits))
+                  : -static_cast<int64_t>(~uint64_t{0} >> (65 - bits)) - 1;
     std::memcpy(to, &v, itemsize(dtype));
   } else if (dtype == DType::Bool) {
     put<uint8_t>(to, highest);
@@ -94,7 +98,8 @@ void fill(Tensor* t, const Arg& number) {
 
 static void copy_on_cpu(Tensor* to, const Tensor* from) {
   int64_t ts = itemsize(to->dtype), fs = itemsize(from->dtype);
-  if (to->contiguous() && from->contiguous() && to->numel == from->numel && to->dtype == from->dtype && to->nbytes() <= 4096) {
+  if (to->contiguous() && from->contiguous() && to->numel == from->numel && to->dtype == from->dtype &&
+      to->nbytes() <= 4096) {
     std::memcpy(to->data, from->data, to->nbytes());
     return;
   }
@@ -102,7 +107,8 @@ static void copy_on_cpu(Tensor* to, const Tensor* from) {
   int shift = to->ndim - from->ndim;
   for (int d = 0; d < to->ndim; ++d) {
     to_strides[d] = to->strides[d] * ts;
-    from_strides[d] = d < shift || (from->sizes[d - shift] == 1 && to->sizes[d] != 1) ? 0 : from->strides[d - shift] * fs;
+    from_strides[d] =
+        d < shift || (from->sizes[d - shift] == 1 && to->sizes[d] != 1) ? 0 : from->strides[d - shift] * fs;
   }
   Unlocked unlocked(to->numel > kUnlockAbove);
   copy_strided(to->dtype, to->data, to_strides, from->dtype, from->data, from_strides, to->ndim, to->sizes);
@@ -127,11 +133,15 @@ void copy_into(Tensor* to, const Tensor* from_) {
       Ref<Tensor> v = view(from, to->ndim, from->sizes + extra, from->strides + extra, from->offset);
       return copy_into(to, v.get());
     }
-    fail(PyExc_RuntimeError, "The expanded size of the tensor (%lld) must match the existing size (%lld): copy of shape %s into shape %s",
-         static_cast<long long>(to->ndim ? to->sizes[to->ndim - 1] : 1), static_cast<long long>(from->ndim ? from->sizes[from->ndim - 1] : 1),
-         shape_text(from).c_str(), shape_text(to).c_str());
+    fail(PyExc_RuntimeError,
+         "The expanded size of the tensor (%lld) must match the existing size (%lld): copy of shape %s into shape %s",
+         static_cast<long long>(to->ndim ? to->sizes[to->ndim - 1] : 1),
+         static_cast<long long>(from->ndim ? from->sizes[from->ndim - 1] : 1), shape_text(from).c_str(),
+         shape_text(to).c_str());
   }
-  if (to->storage->read_only) fail(PyExc_RuntimeError, "copy: the tensor's memory is read-only (it came from a read-only array). clone() it first.");
+  if (to->storage->read_only)
+    fail(PyExc_RuntimeError,
+         "copy: the tensor's memory is read-only (it came from a read-only array). clone() it first.");
   if (to->device.type == kMeta || !to->numel) return;
   if (from->device.type == kMeta) fail(PyExc_NotImplementedError, "Cannot copy out of meta tensor; no data!");
   if (to->is_cpu() && from->is_cpu()) {
@@ -158,7 +168,8 @@ void copy_into(Tensor* to, const Tensor* from_) {
   Ref<> source(array_of(from));
   if (from->device != to->device) {
     if (!from->is_cpu()) source = Ref<>(backend_call(from->device, "to_host", source.get()));
-    source = Ref<>::check(PyObject_CallMethod(backend_of(to->device.type), "from_host", "Oi", source.get(), static_cast<int>(to->device.index)));
+    source = Ref<>::check(PyObject_CallMethod(backend_of(to->device.type), "from_host", "Oi", source.get(),
+                                              static_cast<int>(to->device.index)));
   }
   if (from->dtype != to->dtype) {
     Ref<> dtype_name = Ref<>::check(PyUnicode_FromString(name(to->dtype)));
@@ -220,7 +231,8 @@ PyObject* item_object(const char* p, DType d) {
 
 Arg item(const Tensor* t) {
   if (t->numel != 1)
-    fail(PyExc_RuntimeError, "a Tensor with %lld elements cannot be converted to Scalar", static_cast<long long>(t->numel));
+    fail(PyExc_RuntimeError, "a Tensor with %lld elements cannot be converted to Scalar",
+         static_cast<long long>(t->numel));
   Ref<Tensor> host;
   if (!t->is_cpu()) {
     if (t->device.type == kMeta) fail(PyExc_RuntimeError, "Tensor.item() cannot be called on meta tensors");
@@ -253,7 +265,8 @@ static PyObject* fill_kernel(Call& c) {
   const Arg& value = c.args[1];
   if (value.is_tensor()) {
     if (value.tensor->ndim)
-      fail(PyExc_RuntimeError, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", value.tensor->ndim);
+      fail(PyExc_RuntimeError, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
+           value.tensor->ndim);
     copy_into(t, value.tensor);
   } else {
     fill(t, value);
@@ -275,8 +288,9 @@ static PyObject* move_kernel(Call& c) {
 }
 
 void register_copy_ops() {
-  static const Native natives[] = {{"clone", clone_kernel, true}, {"copy_", copy_kernel, true},   {"fill_", fill_kernel, true}, {"fill_.Tensor", fill_kernel, true},
-                                   {"_cast", cast_kernel, true}, {"_move", move_kernel, true}};
+  static const Native natives[] = {{"clone", clone_kernel, true}, {"copy_", copy_kernel, true},
+                                   {"fill_", fill_kernel, true},  {"fill_.Tensor", fill_kernel, true},
+                                   {"_cast", cast_kernel, true},  {"_move", move_kernel, true}};
   register_natives(natives, sizeof natives / sizeof *natives);
 }
 

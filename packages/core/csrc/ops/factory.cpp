@@ -41,7 +41,8 @@ PyObject* full_kernel(Call& c) {
 
 Ref<Tensor> like(const Call& c) {
   Tensor* t = c.args[0].tensor;
-  return empty_formatted(t, dtype_or(param(c, "dtype"), t->dtype), c.device, memory_format_from(param(c, "memory_format"), MemoryFormat::Preserve));
+  return empty_formatted(t, dtype_or(param(c, "dtype"), t->dtype), c.device,
+                         memory_format_from(param(c, "memory_format"), MemoryFormat::Preserve));
 }
 
 PyObject* empty_like_kernel(Call& c) { return like(c).release_object(); }
@@ -57,6 +58,36 @@ PyObject* full_like_kernel(Call& c) {
   Ref<Tensor> r = like(c);
   fill(r.get(), c.args[1]);
   return r.release_object();
+}
+
+// new_zeros(self, size, …) and its kin: dtype and device of the tensor unless given.
+PyObject* new_empty_kernel(Call& c) {
+  return empty(c.args[1].count, c.args[1].ints, dtype_or(param(c, "dtype"), c.args[0].tensor->dtype), c.device)
+      .release_object();
+}
+
+template <int value>
+PyObject* new_constant_kernel(Call& c) {
+  return full(c.args[1].count, c.args[1].ints, dtype_or(param(c, "dtype"), c.args[0].tensor->dtype), c.device,
+              arg(int64_t{value}))
+      .release_object();
+}
+
+PyObject* new_full_kernel(Call& c) {
+  return full(c.args[1].count, c.args[1].ints, dtype_or(param(c, "dtype"), c.args[0].tensor->dtype), c.device,
+              c.args[2])
+      .release_object();
+}
+
+PyObject* new_empty_strided_kernel(Call& c) {
+  Arg args[3] = {c.args[1], c.args[2]};
+  if (args[0].count != args[1].count)
+    fail(PyExc_RuntimeError,
+         "new_empty_strided: dimensionality of sizes (%d) must match dimensionality of strides (%d)", args[0].count,
+         args[1].count);
+  return empty_strided(args[0].count, args[0].ints, args[1].ints, dtype_or(param(c, "dtype"), c.args[0].tensor->dtype),
+                       c.device)
+      .release_object();
 }
 
 PyObject* empty_strided_kernel(Call& c) {
@@ -154,6 +185,11 @@ void register_factory_ops() {
                                    {"arange", arange_kernel, true},
                                    {"arange.start", arange_kernel, true},
                                    {"arange.start_step", arange_kernel, true},
+                                   {"new_empty", new_empty_kernel, true},
+                                   {"new_zeros", new_constant_kernel<0>, true},
+                                   {"new_ones", new_constant_kernel<1>, true},
+                                   {"new_full", new_full_kernel, true},
+                                   {"new_empty_strided", new_empty_strided_kernel, true},
                                    {"linspace", linspace_kernel, true},
                                    {"eye", eye_kernel, true}};
   register_natives(natives, sizeof natives / sizeof *natives);

@@ -14,18 +14,26 @@ bool is_mask(const Tensor* t) {
   switch (t->dtype) {
     case DType::Bool: return true;
     case DType::UInt8:
-      if (PyErr_WarnEx(PyExc_UserWarning, "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", 1) < 0) throw PythonError();
+      if (PyErr_WarnEx(PyExc_UserWarning,
+                       "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                       1) < 0)
+        throw PythonError();
       return true;
     case DType::Int32:
     case DType::Int64: return false;
-    default: fail(PyExc_IndexError, "tensors used as indices must be long, int, byte or bool tensors, got %s", describe(t).c_str());
+    default:
+      fail(PyExc_IndexError, "tensors used as indices must be long, int, byte or bool tensors, got %s",
+           describe(t).c_str());
   }
 }
 
 static Ref<Tensor> host_mask(Tensor* t) {
   Ref<Tensor> m = Ref<Tensor>::borrow(t);
   if (!t->is_cpu()) {
-    if (t->device.type == kMeta) fail(PyExc_NotImplementedError, "index: the shape of the result depends on the mask's values, got a mask on meta. Use a device that has memory.");
+    if (t->device.type == kMeta)
+      fail(PyExc_NotImplementedError,
+           "index: the shape of the result depends on the mask's values, got a mask on meta. Use a device that has "
+           "memory.");
     m = empty(t->ndim, t->sizes, t->dtype, {kCPU, -1});
     copy_into(m.get(), t);
   }
@@ -42,7 +50,8 @@ Ref<Tensor> coordinates(Tensor* t, bool transposed) {
   Ref<Tensor> r = empty(2, sizes, DType::Int64, {kCPU, -1});
   if (n && ndim) {
     Unlocked unlocked(mask->numel > kUnlockAbove);
-    mask_coordinates(mask_bytes(mask.get()), t->ndim, mask->sizes, reinterpret_cast<int64_t*>(r->data), transposed ? 1 : ndim, transposed ? n : 1);
+    mask_coordinates(mask_bytes(mask.get()), t->ndim, mask->sizes, reinterpret_cast<int64_t*>(r->data),
+                     transposed ? 1 : ndim, transposed ? n : 1);
   }
   return r;
 }
@@ -86,8 +95,9 @@ Selection::Selection(const Tensor* self, Tensor* const* indices, int n) {
     } else {
       for (int d = 0; d < covers; ++d)
         if (t->sizes[d] != self->sizes[dim + d])
-          fail(PyExc_IndexError, "The shape of the mask %s at index %d does not match the shape of the indexed tensor %s at index %d", shape_text(t).c_str(), d,
-               shape_text(self).c_str(), dim + d);
+          fail(PyExc_IndexError,
+               "The shape of the mask %s at index %d does not match the shape of the indexed tensor %s at index %d",
+               shape_text(t).c_str(), d, shape_text(self).c_str(), dim + d);
       Ref<Tensor> rows = coordinates(t, true);
       for (int d = 0; d < covers; ++d) {
         held.push_back(view(rows.get(), 1, &rows->sizes[1], &rows->strides[1], d * rows->strides[0]));
@@ -121,7 +131,8 @@ Selection::Selection(const Tensor* self, Tensor* const* indices, int n) {
       std::string shapes;
       for (int k = first; k <= last; ++k)
         if (chosen[k]) shapes += (shapes.empty() ? "" : ", ") + shape_text(chosen[k]);
-      fail(PyExc_IndexError, "shape mismatch: indexing tensors could not be broadcast together with shapes %s", shapes.c_str());
+      fail(PyExc_IndexError, "shape mismatch: indexing tensors could not be broadcast together with shapes %s",
+           shapes.c_str());
     }
   }
   int64_t size = itemsize(self->dtype);
@@ -151,7 +162,8 @@ Selection::Selection(const Tensor* self, Tensor* const* indices, int n) {
     auto* values = reinterpret_cast<const int64_t*>(t->data);
     int64_t bad = add_offsets(values, count_, self->sizes[d], self->strides[d] * size, offsets, !begun);
     if (bad >= 0)
-      fail(PyExc_IndexError, "index %lld is out of bounds for dimension %d with size %lld", static_cast<ll>(values[bad]), d, static_cast<ll>(self->sizes[d]));
+      fail(PyExc_IndexError, "index %lld is out of bounds for dimension %d with size %lld",
+           static_cast<ll>(values[bad]), d, static_cast<ll>(self->sizes[d]));
     begun = true;
   }
   if (!begun) std::fill_n(offsets, count_, 0);
@@ -171,9 +183,12 @@ Blocks Selection::blocks(int itemsize) const {
   return b;
 }
 
-// One mask over the leading dimensions of a dense tensor: compressed without a list of places. Bytes of one block, or 0.
+// One mask over the leading dimensions of a dense tensor: compressed without a list of places. Bytes of one block, or
+// 0.
 static int64_t mask_block(const Tensor* self, Tensor* const* indices, int n) {
-  if (n != 1 || !indices[0] || indices[0]->dtype != DType::Bool || !self->contiguous() || !self->is_cpu() || !indices[0]->is_cpu()) return 0;
+  if (n != 1 || !indices[0] || indices[0]->dtype != DType::Bool || !self->contiguous() || !self->is_cpu() ||
+      !indices[0]->is_cpu())
+    return 0;
   const Tensor* m = indices[0];
   if (!m->ndim || m->ndim > self->ndim || !std::equal(m->sizes, m->sizes + m->ndim, self->sizes) || !m->numel) return 0;
   return self->numel / m->numel * itemsize(self->dtype);
@@ -201,11 +216,15 @@ Ref<Tensor> index(Tensor* self, Tensor* const* indices, int n) {
 
 void index_put(Tensor* self, Tensor* const* indices, int n, Tensor* values, bool accumulate) {
   if (values->dtype != self->dtype)
-    fail(PyExc_RuntimeError, "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.", legacy_name(self->dtype),
-         legacy_name(values->dtype));
+    fail(
+        PyExc_RuntimeError,
+        "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+        legacy_name(self->dtype), legacy_name(values->dtype));
   Ref<Tensor> source = Ref<Tensor>::borrow(values);
   if (values->device != self->device) {
-    if (values->ndim) fail(PyExc_RuntimeError, "expected the value tensor on the device of the indexed one, got %s and %s", device_text(values->device).c_str(), device_text(self->device).c_str());
+    if (values->ndim)
+      fail(PyExc_RuntimeError, "expected the value tensor on the device of the indexed one, got %s and %s",
+           device_text(values->device).c_str(), device_text(self->device).c_str());
     source = empty(0, nullptr, self->dtype, self->device);
     copy_into(source.get(), values);
   }
@@ -213,7 +232,8 @@ void index_put(Tensor* self, Tensor* const* indices, int n, Tensor* values, bool
   if (block && values->numel == 1 && values->ndim <= 1 && !accumulate) {
     Ref<Tensor> mask = contiguous(indices[0]);
     Unlocked unlocked(self->numel > kUnlockAbove);
-    fill_mask(mask_bytes(mask.get()), mask->numel, self->data, block, source->data, static_cast<int>(itemsize(self->dtype)));
+    fill_mask(mask_bytes(mask.get()), mask->numel, self->data, block, source->data,
+              static_cast<int>(itemsize(self->dtype)));
     return;
   }
   Selection s(self, indices, n);
@@ -224,10 +244,12 @@ void index_put(Tensor* self, Tensor* const* indices, int n, Tensor* values, bool
     fits = std::all_of(values->sizes, values->sizes + extra, [](int64_t v) { return v == 1; });
     if (fits) source = view(source.get(), shape.n, values->sizes + extra, values->strides + extra, values->offset);
   }
-  for (int d = 0; fits && d < source->ndim; ++d) fits = source->sizes[d] == 1 || source->sizes[d] == shape[shape.n - source->ndim + d];
+  for (int d = 0; fits && d < source->ndim; ++d)
+    fits = source->sizes[d] == 1 || source->sizes[d] == shape[shape.n - source->ndim + d];
   if (!fits)
-    fail(PyExc_RuntimeError, "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s", shape_text(values).c_str(),
-         shape_text(shape.n, shape.v).c_str());
+    fail(PyExc_RuntimeError,
+         "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
+         shape_text(values).c_str(), shape_text(shape.n, shape.v).c_str());
   if (self->device.type == kMeta || !checked_numel(shape.n, shape.v)) return;
   bool one = source->numel == 1;
   if (!one) {
@@ -246,19 +268,20 @@ void index_put(Tensor* self, Tensor* const* indices, int n, Tensor* values, bool
 
 namespace {
 
-OpHandle op_select("select.int"), op_slice("slice.Tensor"), op_unsqueeze("unsqueeze"), op_unbind("unbind.int"), op_index("index.Tensor"),
-    op_index_put("index_put"), op_copy("copy_"), op_fill("fill_"), op_view("view"), op_alias("alias");
+OpHandle op_select("select.int"), op_slice("slice.Tensor"), op_unsqueeze("unsqueeze"), op_unbind("unbind.int"),
+    op_index("index.Tensor"), op_index_put("index_put"), op_copy("copy_"), op_fill("fill_"), op_view("view"),
+    op_alias("alias");
 
 // What a key asks for: a view, and index tensors for some of its dimensions.
 struct Parsed {
   Tensor* self;
-  bool record;             // every step is an operator call that layers see
-  Ref<Tensor> current;     // where steps are recorded
-  Geometry g;              // where they are not
-  bool changed = false;    // whether any step was taken
+  bool record;           // every step is an operator call that layers see
+  Ref<Tensor> current;   // where steps are recorded
+  Geometry g;            // where they are not
+  bool changed = false;  // whether any step was taken
   std::vector<Ref<Tensor>> held;
   std::vector<Tensor*> indices;
-  int list = 0;            // entries of `indices` that dimensions so far take: a mask of several dimensions takes one
+  int list = 0;  // entries of `indices` that dimensions so far take: a mask of several dimensions takes one
 
   explicit Parsed(Tensor* self) : self(self), record(layered(self)), g(self) {
     if (record) current = Ref<Tensor>::borrow(self);
@@ -269,7 +292,8 @@ struct Parsed {
   void select(int dim, int64_t i, int shown) {
     int64_t n = size(dim);
     if (i < -n || i >= n)
-      fail(PyExc_IndexError, "index %lld is out of bounds for dimension %d with size %lld", static_cast<ll>(i), shown, static_cast<ll>(n));
+      fail(PyExc_IndexError, "index %lld is out of bounds for dimension %d with size %lld", static_cast<ll>(i), shown,
+           static_cast<ll>(n));
     changed = true;
     if (!record) return g.select(dim, i);
     Arg args[3] = {arg(current.get()), arg(int64_t{dim}), arg(i)};
@@ -312,15 +336,21 @@ Ref<Tensor> boolean_index(bool b) {
   return t;
 }
 
-bool is_sequence(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o) || (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o)); }
+bool is_sequence(PyObject* o) {
+  return PyList_Check(o) || PyTuple_Check(o) || (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o));
+}
 
 // A list that holds slices, tensors, None or sequences stands for a tuple, as PyTorch has it.
 bool list_is_tuple(PyObject* o) {
   if (!PyList_Check(o) || PyList_GET_SIZE(o) >= 32) return false;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) {
     PyObject* v = PyList_GET_ITEM(o, i);
-    if (is_tensor(v) || v == Py_None || v == Py_Ellipsis || PySlice_Check(v) || (!PyLong_Check(v) && !PyFloat_Check(v) && is_sequence(v))) {
-      if (PyErr_WarnEx(PyExc_UserWarning, "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of x[seq].", 1) < 0)
+    if (is_tensor(v) || v == Py_None || v == Py_Ellipsis || PySlice_Check(v) ||
+        (!PyLong_Check(v) && !PyFloat_Check(v) && is_sequence(v))) {
+      if (PyErr_WarnEx(PyExc_UserWarning,
+                       "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] "
+                       "instead of x[seq].",
+                       1) < 0)
         throw PythonError();
       return true;
     }
@@ -329,7 +359,9 @@ bool list_is_tuple(PyObject* o) {
 }
 
 [[noreturn]] void bad_key(PyObject* key) {
-  fail(PyExc_IndexError, "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %s)", Py_TYPE(key)->tp_name);
+  fail(PyExc_IndexError,
+       "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %s)",
+       Py_TYPE(key)->tp_name);
 }
 
 // An index from Python data: a list, an array, a range.
@@ -348,7 +380,9 @@ int64_t index_value(PyObject* key) {
   return i;
 }
 
-bool is_integer_scalar(const Tensor* t) { return !t->ndim && is_integral(t->dtype) && t->dtype != DType::UInt8 && t->device.type != kMeta; }
+bool is_integer_scalar(const Tensor* t) {
+  return !t->ndim && is_integral(t->dtype) && t->dtype != DType::UInt8 && t->device.type != kMeta;
+}
 
 // Dimensions of the tensor that a key takes up.
 int dims_taken(PyObject* key) {
@@ -427,7 +461,9 @@ void take_apart(Parsed& p, PyObject* const* keys, Py_ssize_t n) {
 void take_apart(Parsed& p, PyObject* key) {
   if (PyTuple_Check(key)) return take_apart(p, reinterpret_cast<PyTupleObject*>(key)->ob_item, PyTuple_GET_SIZE(key));
   if (!p.self->ndim && PyLong_Check(key) && !PyBool_Check(key))
-    fail(PyExc_IndexError, "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number");
+    fail(PyExc_IndexError,
+         "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+         "0-dim tensor to a number");
   if (list_is_tuple(key)) return take_apart(p, PySequence_Fast_ITEMS(key), PyList_GET_SIZE(key));
   if (PyUnicode_Check(key) || PyBytes_Check(key)) bad_key(key);
   take_apart(p, &key, 1);
@@ -435,7 +471,8 @@ void take_apart(Parsed& p, PyObject* key) {
 
 Ref<> index_tuple(const std::vector<Tensor*>& indices) {
   Ref<> tuple = Ref<>::check(PyTuple_New(static_cast<Py_ssize_t>(indices.size())));
-  for (size_t i = 0; i < indices.size(); ++i) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(indices[i] ? object(indices[i]) : Py_None));
+  for (size_t i = 0; i < indices.size(); ++i)
+    PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(indices[i] ? object(indices[i]) : Py_None));
   return tuple;
 }
 
@@ -455,8 +492,12 @@ PyObject* get_item(Tensor* self, PyObject* key) {
   if (PyObject* r = call_override(object(self), "__getitem__", &key, 1)) return r;
   if (PyLong_CheckExact(key) && !layered(self) && self->ndim) {
     int64_t i = index_value(key), n = self->sizes[0];
-    if (i < -n || i >= n) fail(PyExc_IndexError, "index %lld is out of bounds for dimension 0 with size %lld", static_cast<ll>(i), static_cast<ll>(n));
-    return view(self, self->ndim - 1, self->sizes + 1, self->strides + 1, self->offset + (i < 0 ? i + n : i) * self->strides[0]).release_object();
+    if (i < -n || i >= n)
+      fail(PyExc_IndexError, "index %lld is out of bounds for dimension 0 with size %lld", static_cast<ll>(i),
+           static_cast<ll>(n));
+    return view(self, self->ndim - 1, self->sizes + 1, self->strides + 1,
+                self->offset + (i < 0 ? i + n : i) * self->strides[0])
+        .release_object();
   }
   Parsed p(self);
   take_apart(p, key);
@@ -482,7 +523,8 @@ void set_item(Tensor* self, PyObject* key, PyObject* value) {
   }
   Arg number;
   Tensor* source = is_tensor(value) ? as_tensor(value) : nullptr;
-  if (!source && !number_from_object(value, &number)) fail(PyExc_TypeError, "can't assign a %s to a torch.%sTensor", Py_TYPE(value)->tp_name, legacy_name(self->dtype));
+  if (!source && !number_from_object(value, &number))
+    fail(PyExc_TypeError, "can't assign a %s to a torch.%sTensor", Py_TYPE(value)->tp_name, legacy_name(self->dtype));
   Parsed p(self);
   p.record |= source && layered(source);
   if (p.record && !p.current) p.current = Ref<Tensor>::borrow(self);
@@ -535,11 +577,14 @@ namespace {
 // A Python list or tuple of tensors and Nones, as the schema type Tensor?[] has it.
 std::vector<Tensor*> index_list(const Op* op, const Arg& a) {
   if (a.kind != Kind::Object || !(PyTuple_Check(a.object) || PyList_Check(a.object)))
-    fail(PyExc_TypeError, "%s(): argument 'indices' must be tuple of Tensors, not %s", op->name, a.kind == Kind::Object ? Py_TYPE(a.object)->tp_name : "None");
+    fail(PyExc_TypeError, "%s(): argument 'indices' must be tuple of Tensors, not %s", op->name,
+         a.kind == Kind::Object ? Py_TYPE(a.object)->tp_name : "None");
   std::vector<Tensor*> list(PySequence_Fast_GET_SIZE(a.object));
   for (size_t i = 0; i < list.size(); ++i) {
     PyObject* o = PySequence_Fast_ITEMS(a.object)[i];
-    if (o != Py_None && !is_tensor(o)) fail(PyExc_TypeError, "%s(): expected Tensor or None at index %zu of 'indices', got %s", op->name, i, Py_TYPE(o)->tp_name);
+    if (o != Py_None && !is_tensor(o))
+      fail(PyExc_TypeError, "%s(): expected Tensor or None at index %zu of 'indices', got %s", op->name, i,
+           Py_TYPE(o)->tp_name);
     list[i] = o == Py_None ? nullptr : as_tensor(o);
   }
   return list;

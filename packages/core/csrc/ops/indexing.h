@@ -5,8 +5,8 @@
 
 namespace rl {
 
-// Places of `self` that a list of index tensors (null: all of a dimension; bool: a mask over as many dimensions as it has)
-// chooses, and the shape of the result.
+// Places of `self` that a list of index tensors (null: all of a dimension; bool: a mask over as many dimensions as it
+// has) chooses, and the shape of the result.
 class Selection {
  public:
   Selection(const Tensor* self, Tensor* const* indices, int n);

@@ -9,8 +9,7 @@ namespace rl {
 namespace {
 
 struct NamedObject {
-  PyObject_HEAD
-  const char* name;
+  PyObject_HEAD const char* name;
   int value;
 };
 PyTypeObject *g_format_type = nullptr, *g_layout_type = nullptr;
@@ -20,8 +19,10 @@ PyObject* repr(PyObject* self) { return PyUnicode_FromFormat("torch.%s", reinter
 PyObject* reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(reinterpret_cast<NamedObject*>(self)->name); }
 PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {}};
 PyType_Slot slots[] = {{Py_tp_repr, reinterpret_cast<void*>(repr)}, {Py_tp_methods, methods}, {}};
-PyType_Spec format_spec = {"rushlight.memory_format", sizeof(NamedObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
-PyType_Spec layout_spec = {"rushlight.layout", sizeof(NamedObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+PyType_Spec format_spec = {"rushlight.memory_format", sizeof(NamedObject), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+PyType_Spec layout_spec = {"rushlight.layout", sizeof(NamedObject), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 
 PyObject* add(PyObject* module, PyTypeObject* type, const char* name, int value) {
   auto* o = PyObject_New(NamedObject, type);
@@ -58,8 +59,9 @@ PyObject* m_is_contiguous(PyObject* self, PyObject* const* args, Py_ssize_t n, P
     return PyBool_FromLong(is_contiguous(as_tensor(self), memory_format_from(a, MemoryFormat::Contiguous)));
   });
 }
-PyMethodDef is_contiguous_def = {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_is_contiguous)), METH_FASTCALL | METH_KEYWORDS,
-                                 "True when the elements lie in memory in the order of the format, without gaps."};
+PyMethodDef is_contiguous_def = {
+    "is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_is_contiguous)),
+    METH_FASTCALL | METH_KEYWORDS, "True when the elements lie in memory in the order of the format, without gaps."};
 
 }  // namespace
 
@@ -73,13 +75,15 @@ Arg memory_format_arg(MemoryFormat f) {
 MemoryFormat memory_format_from(const Arg& a, MemoryFormat otherwise) {
   if (a.none()) return otherwise;
   if (a.kind != Kind::Object || Py_TYPE(a.object) != g_format_type)
-    fail(PyExc_TypeError, "memory_format must be torch.memory_format, not %s", a.kind == Kind::Object ? Py_TYPE(a.object)->tp_name : "a number");
+    fail(PyExc_TypeError, "memory_format must be torch.memory_format, not %s",
+         a.kind == Kind::Object ? Py_TYPE(a.object)->tp_name : "a number");
   return static_cast<MemoryFormat>(reinterpret_cast<NamedObject*>(a.object)->value);
 }
 
 bool is_contiguous(const Tensor* t, MemoryFormat f) {
   if (f == MemoryFormat::Contiguous) return t->contiguous();
-  if (f == MemoryFormat::Preserve) fail(PyExc_RuntimeError, "preserve memory format is unsupported by the contiguous operator");
+  if (f == MemoryFormat::Preserve)
+    fail(PyExc_RuntimeError, "preserve memory format is unsupported by the contiguous operator");
   if (t->ndim != rank_of(f)) return false;
   int64_t strides[5];
   channels_last_strides(t->ndim, t->sizes, strides);
@@ -94,7 +98,9 @@ Ref<Tensor> empty_formatted(const Tensor* like, DType dtype, Device device, Memo
     if (device == like->device) return empty_preserving(like, dtype);
     return empty(like->ndim, like->sizes, dtype, device);
   }
-  if (like->ndim != rank_of(f)) fail(PyExc_RuntimeError, "required rank %d tensor to use channels_last format, got a tensor of shape %s", rank_of(f), shape_text(like).c_str());
+  if (like->ndim != rank_of(f))
+    fail(PyExc_RuntimeError, "required rank %d tensor to use channels_last format, got a tensor of shape %s",
+         rank_of(f), shape_text(like).c_str());
   int64_t strides[5];
   channels_last_strides(like->ndim, like->sizes, strides);
   return empty_strided(like->ndim, like->sizes, strides, dtype, device);

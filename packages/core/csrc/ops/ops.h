@@ -28,7 +28,7 @@ void init_generator_type(PyObject* module);
 PyObject* named_tuple(const char* name, const char* const* fields, Ref<Tensor>* values, int n);
 void register_indexing_ops();
 void register_view_ops();
-void add_view_attributes();  // T, mT, H, mH, real, imag
+void add_view_attributes();             // T, mT, H, mH, real, imag
 void init_construct(PyObject* module);  // tensor, as_tensor, frombuffer …
 // A tensor with the values of Python data: numbers, nested sequences, arrays (ops/construct.cpp).
 Ref<Tensor> tensor_from_data(PyObject* data);
@@ -63,8 +63,8 @@ union Value {
   double d;
   float f;
 };
-void store_number(const Arg& number, DType dtype, void* to);   // wraps integers, throws on what cannot be represented
-void store_limit(DType dtype, bool highest, void* to);          // an infinity, or the integer limit
+void store_number(const Arg& number, DType dtype, void* to);  // wraps integers, throws on what cannot be represented
+void store_limit(DType dtype, bool highest, void* to);        // an infinity, or the integer limit
 // Work below this many elements keeps the GIL.
 constexpr int64_t kUnlockAbove = 16384;
 

@@ -10,8 +10,9 @@ namespace {
 
 using ll = long long;
 
-OpHandle op_view("view"), op_clone("clone"), op_expand("expand"), op_permute("permute"), op_slice("slice.Tensor"), op_split_sizes("split_with_sizes"),
-    op_split("split.Tensor"), op_transpose("transpose.int"), op_select("select.int"), op_view_as_real("view_as_real");
+OpHandle op_view("view"), op_clone("clone"), op_expand("expand"), op_permute("permute"), op_slice("slice.Tensor"),
+    op_split_sizes("split_with_sizes"), op_split("split.Tensor"), op_transpose("transpose.int"),
+    op_select("select.int"), op_view_as_real("view_as_real");
 
 int dim_of(const char* op, int64_t dim, const Tensor* t) { return static_cast<int>(wrap_dim(op, dim, t->ndim)); }
 
@@ -44,13 +45,15 @@ void Geometry::insert(int dim, int64_t size, int64_t stride) {
 void Geometry::select(int dim, int64_t index) {
   int64_t size = sizes[dim];
   if (index < -size || index >= size)
-    fail(PyExc_IndexError, "index %lld is out of bounds for dimension %d with size %lld", static_cast<ll>(index), dim, static_cast<ll>(size));
+    fail(PyExc_IndexError, "index %lld is out of bounds for dimension %d with size %lld", static_cast<ll>(index), dim,
+         static_cast<ll>(size));
   offset += (index < 0 ? index + size : index) * strides[dim];
   erase(dim);
 }
 
 void Geometry::slice(int dim, int64_t start, int64_t stop, int64_t step) {
-  int64_t n = step > 0 ? (stop > start ? (stop - start - 1) / step + 1 : 0) : (start > stop ? (start - stop - 1) / -step + 1 : 0);
+  int64_t n = step > 0 ? (stop > start ? (stop - start - 1) / step + 1 : 0)
+                       : (start > stop ? (start - stop - 1) / -step + 1 : 0);
   if (n) offset += start * strides[dim];
   sizes[dim] = n;
   strides[dim] *= step;
@@ -99,10 +102,12 @@ void infer_size(int64_t numel, int ndim, int64_t* sizes) {
   bool overflow = false;
   for (int d = 0; d < ndim; ++d) {
     if (sizes[d] == -1) {
-      if (unknown >= 0) fail(PyExc_RuntimeError, "only one dimension can be inferred, got size=%s", shape_text(ndim, sizes).c_str());
+      if (unknown >= 0)
+        fail(PyExc_RuntimeError, "only one dimension can be inferred, got size=%s", shape_text(ndim, sizes).c_str());
       unknown = d;
     } else if (sizes[d] < 0) {
-      fail(PyExc_RuntimeError, "invalid shape dimension %lld at index %d of shape %s", static_cast<ll>(sizes[d]), d, shape_text(ndim, sizes).c_str());
+      fail(PyExc_RuntimeError, "invalid shape dimension %lld at index %d of shape %s", static_cast<ll>(sizes[d]), d,
+           shape_text(ndim, sizes).c_str());
     } else {
       overflow |= __builtin_mul_overflow(known, sizes[d], &known);
     }
@@ -110,10 +115,13 @@ void infer_size(int64_t numel, int ndim, int64_t* sizes) {
   if (std::find(sizes, sizes + ndim, 0) != sizes + ndim) known = 0, overflow = false;
   if (!overflow && unknown < 0 && known == numel) return;
   if (!overflow && unknown >= 0 && known == 0 && numel == 0)
-    fail(PyExc_RuntimeError, "cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size -1 can be any value and is ambiguous",
+    fail(PyExc_RuntimeError,
+         "cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size -1 can be any value "
+         "and is ambiguous",
          shape_text(ndim, sizes).c_str());
   if (overflow || unknown < 0 || known == 0 || numel % known)
-    fail(PyExc_RuntimeError, "shape '%s' is invalid for input of size %lld", shape_text(ndim, sizes).c_str(), static_cast<ll>(numel));
+    fail(PyExc_RuntimeError, "shape '%s' is invalid for input of size %lld", shape_text(ndim, sizes).c_str(),
+         static_cast<ll>(numel));
   sizes[unknown] = numel / known;
 }
 
@@ -121,7 +129,8 @@ static Ref<Tensor> viewed(Tensor* t, int ndim, const int64_t* sizes) {
   Dims strides(ndim);
   if (!view_strides(t, ndim, sizes, strides.v))
     fail(PyExc_RuntimeError,
-         "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). "
+         "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+         "contiguous subspaces). "
          "Use .reshape(...) instead. Got size=%s for a tensor of shape %s with strides %s.",
          shape_text(ndim, sizes).c_str(), shape_text(t).c_str(), shape_text(t->ndim, t->strides).c_str());
   return view(t, ndim, sizes, strides.v, t->offset);
@@ -150,21 +159,25 @@ Ref<Tensor> reshape(Tensor* t, int ndim, const int64_t* sizes) {
 static void expand_geometry(Geometry& g, const Tensor* t, int ndim, const int64_t* sizes) {
   if (ndim < t->ndim)
     fail(PyExc_RuntimeError,
-         "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must be greater or equal to the number of dimensions in the tensor (%d)",
+         "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must be greater or equal to the "
+         "number of dimensions in the tensor (%d)",
          legacy_name(t->dtype), shape_text(t).c_str(), shape_text(ndim, sizes).c_str(), ndim, t->ndim);
   while (g.ndim < ndim) g.insert(0, 1, 0);
   int added = ndim - t->ndim;
   for (int d = 0; d < ndim; ++d) {
     if (sizes[d] == -1 && d < added)
-      fail(PyExc_RuntimeError, "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension %d", d);
+      fail(PyExc_RuntimeError,
+           "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension %d", d);
     if (sizes[d] == -1 || sizes[d] == g.sizes[d]) {
       if (d < added) g.strides[d] = 0;
       continue;
     }
     if (g.sizes[d] != 1 || sizes[d] < 0)
       fail(PyExc_RuntimeError,
-           "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
-           static_cast<ll>(sizes[d]), static_cast<ll>(g.sizes[d]), d, shape_text(ndim, sizes).c_str(), shape_text(t).c_str());
+           "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %d.  "
+           "Target sizes: %s.  Tensor sizes: %s",
+           static_cast<ll>(sizes[d]), static_cast<ll>(g.sizes[d]), d, shape_text(ndim, sizes).c_str(),
+           shape_text(t).c_str());
     g.sizes[d] = sizes[d];
     g.strides[d] = 0;
   }
@@ -193,8 +206,9 @@ void broadcast(const char* op, Dims& into, int ndim, const int64_t* sizes) {
     int64_t &size = into[into.n - ndim + d], other = sizes[d];
     if (other == size || other == 1) continue;
     if (size != 1)
-      fail(PyExc_RuntimeError, "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d (%s)", static_cast<ll>(size),
-           static_cast<ll>(other), into.n - ndim + d, op);
+      fail(PyExc_RuntimeError,
+           "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d (%s)",
+           static_cast<ll>(size), static_cast<ll>(other), into.n - ndim + d, op);
     size = other;
   }
 }
@@ -209,7 +223,9 @@ PyObject* view_kernel(Call& c) {
   return viewed(c.args[0].tensor, sizes.n, sizes.v).release_object();
 }
 
-PyObject* reshape_kernel(Call& c) { return reshape(c.args[0].tensor, c.args[1].count, c.args[1].ints).release_object(); }
+PyObject* reshape_kernel(Call& c) {
+  return reshape(c.args[0].tensor, c.args[1].count, c.args[1].ints).release_object();
+}
 
 PyObject* view_as_kernel(Call& c) {
   Tensor *t = c.args[0].tensor, *other = c.args[1].tensor;
@@ -224,7 +240,9 @@ PyObject* reshape_as_kernel(Call& c) {
 PyObject* flatten_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   int start = dim_of("flatten", c.args[1].i, t), end = dim_of("flatten", c.args[2].i, t);
-  if (start > end) fail(PyExc_RuntimeError, "flatten() has invalid args: start_dim cannot come after end_dim, got start_dim=%d, end_dim=%d", start, end);
+  if (start > end)
+    fail(PyExc_RuntimeError,
+         "flatten() has invalid args: start_dim cannot come after end_dim, got start_dim=%d, end_dim=%d", start, end);
   if (start == end && t->ndim) return Py_NewRef(object(t));
   Dims sizes;
   for (int d = 0; d < start; ++d) sizes.push(t->sizes[d]);
@@ -248,7 +266,8 @@ PyObject* unflatten_kernel(Call& c) {
     fits = false;
   }
   if (!fits)
-    fail(PyExc_RuntimeError, "unflatten: Provided sizes %s don't multiply up to the size of dim %d (%lld) in the input tensor",
+    fail(PyExc_RuntimeError,
+         "unflatten: Provided sizes %s don't multiply up to the size of dim %d (%lld) in the input tensor",
          shape_text(n, c.args[2].ints).c_str(), dim, static_cast<ll>(t->sizes[dim]));
   for (int d = 0; d < dim; ++d) sizes.push(t->sizes[d]);
   for (int d = 0; d < n; ++d) sizes.push(part[d]);
@@ -302,7 +321,9 @@ uint64_t dim_set(const char* op, const Tensor* t, const Arg& dims) {
   uint64_t set = 0;
   for (int i = 0; i < dims.count; ++i) {
     uint64_t bit = uint64_t{1} << dim_of(op, dims.ints[i], t);
-    if (set & bit) fail(PyExc_RuntimeError, "dim %lld appears multiple times in the list of dims (%s)", static_cast<ll>(dims.ints[i]), op);
+    if (set & bit)
+      fail(PyExc_RuntimeError, "dim %lld appears multiple times in the list of dims (%s)",
+           static_cast<ll>(dims.ints[i]), op);
     set |= bit;
   }
   return set;
@@ -317,13 +338,18 @@ PyObject* squeeze_dims_kernel(Call& c) {
 PyObject* permute_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   if (c.args[1].count != t->ndim)
-    fail(PyExc_RuntimeError, "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions "
-                             "i.e. input.dim() = %d is not equal to len(dims) = %d", t->ndim, c.args[1].count);
+    fail(PyExc_RuntimeError,
+         "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+         "ordering of dimensions "
+         "i.e. input.dim() = %d is not equal to len(dims) = %d",
+         t->ndim, c.args[1].count);
   Geometry g(t);
   uint64_t seen = 0;
   for (int i = 0; i < t->ndim; ++i) {
     int d = dim_of("permute", c.args[1].ints[i], t);
-    if (seen >> d & 1) fail(PyExc_RuntimeError, "permute(): duplicate dims are not allowed, got dims=%s", shape_text(t->ndim, c.args[1].ints).c_str());
+    if (seen >> d & 1)
+      fail(PyExc_RuntimeError, "permute(): duplicate dims are not allowed, got dims=%s",
+           shape_text(t->ndim, c.args[1].ints).c_str());
     seen |= uint64_t{1} << d;
     g.sizes[i] = t->sizes[d];
     g.strides[i] = t->strides[d];
@@ -356,15 +382,21 @@ PyObject* movedim_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   Dims from(c.args[1].kind == Kind::Int ? 1 : c.args[1].count), to(c.args[2].kind == Kind::Int ? 1 : c.args[2].count);
   if (from.n != to.n)
-    fail(PyExc_RuntimeError, "movedim: Invalid source or destination dims: source (%s dims) should contain the same number of dims as destination (%s dims)",
+    fail(PyExc_RuntimeError,
+         "movedim: Invalid source or destination dims: source (%s dims) should contain the same number of dims as "
+         "destination (%s dims)",
          shape_text(from.n, c.args[1].ints).c_str(), shape_text(to.n, c.args[2].ints).c_str());
   uint64_t moved = 0, taken = 0;
   int64_t order[kMaxRank];
   for (int i = 0; i < from.n; ++i) {
     from[i] = dim_of("movedim", c.args[1].kind == Kind::Int ? c.args[1].i : c.args[1].ints[i], t);
     to[i] = dim_of("movedim", c.args[2].kind == Kind::Int ? c.args[2].i : c.args[2].ints[i], t);
-    if (moved >> from[i] & 1) fail(PyExc_RuntimeError, "movedim: repeated dim in `source` (%s)", shape_text(c.args[1].count, c.args[1].ints).c_str());
-    if (taken >> to[i] & 1) fail(PyExc_RuntimeError, "movedim: repeated dim in `destination` (%s)", shape_text(c.args[2].count, c.args[2].ints).c_str());
+    if (moved >> from[i] & 1)
+      fail(PyExc_RuntimeError, "movedim: repeated dim in `source` (%s)",
+           shape_text(c.args[1].count, c.args[1].ints).c_str());
+    if (taken >> to[i] & 1)
+      fail(PyExc_RuntimeError, "movedim: repeated dim in `destination` (%s)",
+           shape_text(c.args[2].count, c.args[2].ints).c_str());
     moved |= uint64_t{1} << from[i];
     taken |= uint64_t{1} << to[i];
     order[to[i]] = from[i];
@@ -388,7 +420,8 @@ PyObject* select_kernel(Call& c) {
   int dim = dim_of("select", c.args[1].i, t);
   int64_t size = t->sizes[dim], index = c.args[2].i;
   if (index < -size || index >= size)
-    fail(PyExc_IndexError, "select(): index %lld out of range for tensor of size %s at dimension %d", static_cast<ll>(index), shape_text(t).c_str(), dim);
+    fail(PyExc_IndexError, "select(): index %lld out of range for tensor of size %s at dimension %d",
+         static_cast<ll>(index), shape_text(t).c_str(), dim);
   g.select(dim, index);
   return g.make(t).release_object();
 }
@@ -400,7 +433,8 @@ PyObject* slice_kernel(Call& c) {
   int dim = dim_of("slice", c.args[1].i, t);
   int64_t step = c.args[4].i, size = t->sizes[dim];
   if (!step) fail(PyExc_ValueError, "slice step cannot be zero");
-  int64_t start = c.args[2].none() ? (step > 0 ? 0 : size) : c.args[2].i, stop = c.args[3].none() ? (step > 0 ? size : -size - 1) : c.args[3].i;
+  int64_t start = c.args[2].none() ? (step > 0 ? 0 : size) : c.args[2].i,
+          stop = c.args[3].none() ? (step > 0 ? size : -size - 1) : c.args[3].i;
   adjust_slice(size, step, &start, &stop);
   Geometry g(t);
   g.slice(dim, start, stop, step);
@@ -416,13 +450,16 @@ PyObject* narrow_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   if (!t->ndim) fail(PyExc_RuntimeError, "narrow() cannot be applied to a 0-dim tensor.");
   int dim = dim_of("narrow", c.args[1].i, t);
-  int64_t size = t->sizes[dim], start = c.args[2].is_tensor() ? item(c.args[2].tensor).to_int() : c.args[2].i, length = c.args[3].i;
+  int64_t size = t->sizes[dim], start = c.args[2].is_tensor() ? item(c.args[2].tensor).to_int() : c.args[2].i,
+          length = c.args[3].i;
   if (length < 0) fail(PyExc_RuntimeError, "narrow(): length must be non-negative.");
   if (start < -size || start > size)
-    fail(PyExc_IndexError, "start out of range (expected to be in range of [%lld, %lld], but got %lld)", static_cast<ll>(-size), static_cast<ll>(size), static_cast<ll>(start));
+    fail(PyExc_IndexError, "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
+         static_cast<ll>(-size), static_cast<ll>(size), static_cast<ll>(start));
   if (start < 0) start += size;
   if (start > size - length)
-    fail(PyExc_RuntimeError, "start (%lld) + length (%lld) exceeds dimension size (%lld).", static_cast<ll>(start), static_cast<ll>(length), static_cast<ll>(size));
+    fail(PyExc_RuntimeError, "start (%lld) + length (%lld) exceeds dimension size (%lld).", static_cast<ll>(start),
+         static_cast<ll>(length), static_cast<ll>(size));
   return sliced(t, dim, start, start + length).release();
 }
 
@@ -448,8 +485,12 @@ PyObject* split_kernel(Call& c) {
   int64_t piece = c.args[1].i;
   int dim = dim_of("split", c.args[2].i, t);
   int64_t size = t->sizes[dim];
-  if (piece < 0) fail(PyExc_RuntimeError, "split expects split_size be non-negative, but got split_size=%lld", static_cast<ll>(piece));
-  if (!piece && size) fail(PyExc_RuntimeError, "split_size can only be 0 if dimension size is 0, but got dimension size of %lld", static_cast<ll>(size));
+  if (piece < 0)
+    fail(PyExc_RuntimeError, "split expects split_size be non-negative, but got split_size=%lld",
+         static_cast<ll>(piece));
+  if (!piece && size)
+    fail(PyExc_RuntimeError, "split_size can only be 0 if dimension size is 0, but got dimension size of %lld",
+         static_cast<ll>(size));
   int64_t n = piece ? std::max<int64_t>(size / piece + (size % piece != 0), 1) : 1;
   return pieces(t, dim, n, [&](int64_t i) { return i + 1 < n ? piece : size - piece * (n - 1); });
 }
@@ -463,12 +504,16 @@ PyObject* split_with_sizes_kernel(Call& c) {
   for (int i = 0; i < c.args[1].count; ++i) {
     int64_t n = c.args[1].ints[i];
     if (n < 0)
-      fail(PyExc_RuntimeError, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=%s", shape_text(c.args[1].count, c.args[1].ints).c_str());
+      fail(PyExc_RuntimeError,
+           "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=%s",
+           shape_text(c.args[1].count, c.args[1].ints).c_str());
     fits = fits && n <= left;
     left -= fits ? n : 0;
   }
   if (!fits || left)
-    fail(PyExc_RuntimeError, "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %d), but got split_sizes=%s",
+    fail(PyExc_RuntimeError,
+         "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %d), but got "
+         "split_sizes=%s",
          static_cast<ll>(size), dim, shape_text(c.args[1].count, c.args[1].ints).c_str());
   return pieces(t, dim, c.args[1].count, [&](int64_t i) { return c.args[1].ints[i]; });
 }
@@ -477,7 +522,8 @@ PyObject* chunk_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   int64_t chunks = c.args[1].i;
   if (!t->ndim) fail(PyExc_RuntimeError, "chunk expects at least a 1-dimensional tensor");
-  if (chunks <= 0) fail(PyExc_RuntimeError, "chunk expects `chunks` to be greater than 0, got: %lld", static_cast<ll>(chunks));
+  if (chunks <= 0)
+    fail(PyExc_RuntimeError, "chunk expects `chunks` to be greater than 0, got: %lld", static_cast<ll>(chunks));
   int64_t size = t->sizes[dim_of("chunk", c.args[2].i, t)];
   if (!size) {
     std::vector<int64_t> none(chunks, 0);
@@ -491,7 +537,8 @@ PyObject* chunk_kernel(Call& c) {
 // tensor_split(indices_or_sections, dim): an int, a list of ints or a tensor of them.
 PyObject* tensor_split_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
-  if (!t->ndim) fail(PyExc_RuntimeError, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+  if (!t->ndim)
+    fail(PyExc_RuntimeError, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
   int dim = dim_of("tensor_split", c.args[2].i, t);
   int64_t size = t->sizes[dim];
   Arg how = c.args[1];
@@ -499,13 +546,18 @@ PyObject* tensor_split_kernel(Call& c) {
   if (how.is_tensor()) {
     Tensor* s = how.tensor;
     if (!s->is_cpu() || s->ndim > 1 || s->dtype != DType::Int64)
-      fail(PyExc_RuntimeError, "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional int64 tensor on the CPU, got %s", describe(s).c_str());
-    for (int64_t i = 0; i < s->numel; ++i) values.push(*reinterpret_cast<int64_t*>(s->data + i * (s->ndim ? s->strides[0] : 0) * 8));
+      fail(PyExc_RuntimeError,
+           "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional int64 tensor "
+           "on the CPU, got %s",
+           describe(s).c_str());
+    for (int64_t i = 0; i < s->numel; ++i)
+      values.push(*reinterpret_cast<int64_t*>(s->data + i * (s->ndim ? s->strides[0] : 0) * 8));
     how = s->ndim ? arg(values.v, values.n) : arg(values[0]);
   }
   std::vector<int64_t> lengths;
   if (how.kind == Kind::Int) {
-    if (how.i <= 0) fail(PyExc_RuntimeError, "number of sections must be larger than 0, got %lld", static_cast<ll>(how.i));
+    if (how.i <= 0)
+      fail(PyExc_RuntimeError, "number of sections must be larger than 0, got %lld", static_cast<ll>(how.i));
     for (int64_t i = 0; i < how.i; ++i) lengths.push_back(size / how.i + (i < size % how.i));
     Arg args[3] = {arg(t), arg(lengths.data(), static_cast<int>(lengths.size())), arg(int64_t{dim})};
     return call(op_split_sizes.get(), args, 3).release();
@@ -528,12 +580,16 @@ PyObject* named_split_kernel(Call& c) {
   constexpr const char* names[3] = {"vsplit", "hsplit", "dsplit"};
   int least = dim == 1 ? 1 : dim + (dim == 0 ? 2 : 1), along = dim == 1 && t->ndim == 1 ? 0 : dim;
   if (t->ndim < least)
-    fail(PyExc_RuntimeError, "torch.%s requires a tensor with at least %d dimension%s, but got a tensor with %d dimensions!", names[dim], least, least > 1 ? "s" : "", t->ndim);
+    fail(PyExc_RuntimeError,
+         "torch.%s requires a tensor with at least %d dimension%s, but got a tensor with %d dimensions!", names[dim],
+         least, least > 1 ? "s" : "", t->ndim);
   if (c.args[1].kind == Kind::Int) {
     int64_t n = c.args[1].i, size = t->sizes[along];
     if (n <= 0 || size % n)
-      fail(PyExc_RuntimeError, "torch.%s attempted to split along dimension %d, but the size of the dimension %lld is not divisible by the split_size %lld!", names[dim],
-           along, static_cast<ll>(size), static_cast<ll>(n));
+      fail(PyExc_RuntimeError,
+           "torch.%s attempted to split along dimension %d, but the size of the dimension %lld is not divisible by the "
+           "split_size %lld!",
+           names[dim], along, static_cast<ll>(size), static_cast<ll>(n));
   }
   Arg args[3] = {arg(t), c.args[1], arg(int64_t{along})};
   Call inner = c;
@@ -548,7 +604,8 @@ PyObject* unbind_kernel(Call& c) {
   Geometry g(t);
   g.erase(dim);
   Ref<> tuple = Ref<>::check(PyTuple_New(t->sizes[dim]));
-  for (int64_t i = 0; i < t->sizes[dim]; ++i, g.offset += t->strides[dim]) PyTuple_SET_ITEM(tuple.get(), i, g.make(t).release_object());
+  for (int64_t i = 0; i < t->sizes[dim]; ++i, g.offset += t->strides[dim])
+    PyTuple_SET_ITEM(tuple.get(), i, g.make(t).release_object());
   return tuple.release();
 }
 
@@ -556,10 +613,13 @@ PyObject* diagonal_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   int64_t offset = c.args[1].i;
   int a = dim_of("diagonal", c.args[2].i, t), b = dim_of("diagonal", c.args[3].i, t);
-  if (a == b || t->ndim < 2) fail(PyExc_RuntimeError, "diagonal dimensions cannot be identical %lld, %lld", static_cast<ll>(c.args[2].i), static_cast<ll>(c.args[3].i));
+  if (a == b || t->ndim < 2)
+    fail(PyExc_RuntimeError, "diagonal dimensions cannot be identical %lld, %lld", static_cast<ll>(c.args[2].i),
+         static_cast<ll>(c.args[3].i));
   Geometry g(t);
   int64_t rows = t->sizes[a], columns = t->sizes[b];
-  int64_t n = offset >= 0 ? std::min(rows, std::max<int64_t>(columns - offset, 0)) : std::min(std::max<int64_t>(rows + offset, 0), columns);
+  int64_t n = offset >= 0 ? std::min(rows, std::max<int64_t>(columns - offset, 0))
+                          : std::min(std::max<int64_t>(rows + offset, 0), columns);
   if (offset < -rows) n = 0;
   n = std::max<int64_t>(n, 0);
   if (n) g.offset += offset >= 0 ? offset * t->strides[b] : -offset * t->strides[a];
@@ -574,30 +634,42 @@ PyObject* as_strided_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   const Arg &size = c.args[1], &stride = c.args[2];
   int64_t offset = c.args[3].none() ? t->offset : c.args[3].i;
-  if (size.count != stride.count) fail(PyExc_RuntimeError, "mismatch in length of strides and shape: size=%s, stride=%s", shape_text(size.count, size.ints).c_str(), shape_text(stride.count, stride.ints).c_str());
+  if (size.count != stride.count)
+    fail(PyExc_RuntimeError, "mismatch in length of strides and shape: size=%s, stride=%s",
+         shape_text(size.count, size.ints).c_str(), shape_text(stride.count, stride.ints).c_str());
   if (offset < 0) fail(PyExc_RuntimeError, "Tensor: invalid storage offset %lld", static_cast<ll>(offset));
   int64_t extent = checked_numel(size.count, size.ints) ? 1 : 0;
   bool overflow = __builtin_add_overflow(extent, offset, &extent);
   for (int d = 0; d < size.count; ++d) {
-    if (stride.ints[d] < 0) fail(PyExc_RuntimeError, "as_strided: Negative strides are not supported at the moment, got strides: %s", shape_text(stride.count, stride.ints).c_str());
+    if (stride.ints[d] < 0)
+      fail(PyExc_RuntimeError, "as_strided: Negative strides are not supported at the moment, got strides: %s",
+           shape_text(stride.count, stride.ints).c_str());
     int64_t reach;
-    if (extent > offset) overflow |= __builtin_mul_overflow(size.ints[d] - 1, stride.ints[d], &reach) || __builtin_add_overflow(extent, reach, &extent);
+    if (extent > offset)
+      overflow |= __builtin_mul_overflow(size.ints[d] - 1, stride.ints[d], &reach) ||
+                  __builtin_add_overflow(extent, reach, &extent);
   }
   overflow |= __builtin_mul_overflow(extent, itemsize(t->dtype), &extent);
   bool empty = checked_numel(size.count, size.ints) == 0;
   if (overflow || (!empty && extent > t->storage->nbytes))
-    fail(PyExc_RuntimeError, "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %lld requiring a storage size of %lld are out of bounds for storage of size %lld",
-         shape_text(size.count, size.ints).c_str(), shape_text(stride.count, stride.ints).c_str(), static_cast<ll>(offset), static_cast<ll>(itemsize(t->dtype)),
-         static_cast<ll>(extent), static_cast<ll>(t->storage->nbytes));
+    fail(PyExc_RuntimeError,
+         "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %lld requiring a storage size of %lld "
+         "are out of bounds for storage of size %lld",
+         shape_text(size.count, size.ints).c_str(), shape_text(stride.count, stride.ints).c_str(),
+         static_cast<ll>(offset), static_cast<ll>(itemsize(t->dtype)), static_cast<ll>(extent),
+         static_cast<ll>(t->storage->nbytes));
   return view(t, size.count, size.ints, stride.ints, offset).release_object();
 }
 
 PyObject* unfold_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   int dim = dim_of("unfold", c.args[1].i, t);
-  int64_t size = c.args[2].i, step = c.args[3].i, have = t->ndim ? t->sizes[dim] : 1, stride = t->ndim ? t->strides[dim] : 1;
+  int64_t size = c.args[2].i, step = c.args[3].i, have = t->ndim ? t->sizes[dim] : 1,
+          stride = t->ndim ? t->strides[dim] : 1;
   if (size < 0) fail(PyExc_RuntimeError, "size is %lld but must be >= 0", static_cast<ll>(size));
-  if (size > have) fail(PyExc_RuntimeError, "maximum size for tensor at dimension %d is %lld but size is %lld", dim, static_cast<ll>(have), static_cast<ll>(size));
+  if (size > have)
+    fail(PyExc_RuntimeError, "maximum size for tensor at dimension %d is %lld but size is %lld", dim,
+         static_cast<ll>(have), static_cast<ll>(size));
   if (step <= 0) fail(PyExc_RuntimeError, "step is %lld but must be > 0", static_cast<ll>(step));
   Geometry g(t);
   g.insert(g.ndim, size, stride);
@@ -626,27 +698,33 @@ PyObject* view_dtype_kernel(Call& c) {
   int64_t have = itemsize(t->dtype), want = itemsize(to);
   Geometry g(t);
   if (have == want) return retyped(t, to, g);
-  if (!t->ndim) fail(PyExc_RuntimeError, "self.dim() cannot be 0 to view %s as %s (different element sizes)", legacy_name(t->dtype), legacy_name(to));
+  if (!t->ndim)
+    fail(PyExc_RuntimeError, "self.dim() cannot be 0 to view %s as %s (different element sizes)", legacy_name(t->dtype),
+         legacy_name(to));
   int last = t->ndim - 1;
   bool fits = t->sizes[last] <= 1 && have > want ? true : t->strides[last] == 1 || t->numel == 0;
   if (have < want) {
     int64_t k = want / have;
     if (t->sizes[last] % k)
-      fail(PyExc_RuntimeError, "self.size(-1) must be divisible by %lld to view %s as %s (different element sizes), but got %lld", static_cast<ll>(k),
-           legacy_name(t->dtype), legacy_name(to), static_cast<ll>(t->sizes[last]));
+      fail(PyExc_RuntimeError,
+           "self.size(-1) must be divisible by %lld to view %s as %s (different element sizes), but got %lld",
+           static_cast<ll>(k), legacy_name(t->dtype), legacy_name(to), static_cast<ll>(t->sizes[last]));
     if (t->offset % k)
-      fail(PyExc_RuntimeError, "self.storage_offset() must be divisible by %lld to view %s as %s (different element sizes), but got %lld", static_cast<ll>(k),
-           legacy_name(t->dtype), legacy_name(to), static_cast<ll>(t->offset));
+      fail(PyExc_RuntimeError,
+           "self.storage_offset() must be divisible by %lld to view %s as %s (different element sizes), but got %lld",
+           static_cast<ll>(k), legacy_name(t->dtype), legacy_name(to), static_cast<ll>(t->offset));
     for (int d = 0; d < last; ++d) {
       if (t->strides[d] % k && t->sizes[d] > 1)
-        fail(PyExc_RuntimeError, "self.stride(%d) must be divisible by %lld to view %s as %s (different element sizes), but got %lld", d, static_cast<ll>(k),
-             legacy_name(t->dtype), legacy_name(to), static_cast<ll>(t->strides[d]));
+        fail(PyExc_RuntimeError,
+             "self.stride(%d) must be divisible by %lld to view %s as %s (different element sizes), but got %lld", d,
+             static_cast<ll>(k), legacy_name(t->dtype), legacy_name(to), static_cast<ll>(t->strides[d]));
       g.strides[d] /= k;
     }
     g.sizes[last] /= k;
     g.offset /= k;
     if (reinterpret_cast<uintptr_t>(t->data) % itemsize(real_of(to)))
-      fail(PyExc_RuntimeError, "view: the memory is not aligned to the element size of %s. clone() the tensor first.", name(to));
+      fail(PyExc_RuntimeError, "view: the memory is not aligned to the element size of %s. clone() the tensor first.",
+           name(to));
   } else {
     int64_t k = have / want;
     for (int d = 0; d < last; ++d) g.strides[d] *= k;
@@ -654,15 +732,16 @@ PyObject* view_dtype_kernel(Call& c) {
     g.offset *= k;
   }
   if (!fits)
-    fail(PyExc_RuntimeError, "self.stride(-1) must be 1 to view %s as %s (different element sizes), but got %lld", legacy_name(t->dtype), legacy_name(to),
-         static_cast<ll>(t->strides[last]));
+    fail(PyExc_RuntimeError, "self.stride(-1) must be 1 to view %s as %s (different element sizes), but got %lld",
+         legacy_name(t->dtype), legacy_name(to), static_cast<ll>(t->strides[last]));
   g.strides[last] = 1;
   return retyped(t, to, g);
 }
 
 PyObject* view_as_real_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
-  if (!is_complex(t->dtype)) fail(PyExc_RuntimeError, "view_as_real is only supported for complex tensors, got %s", describe(t).c_str());
+  if (!is_complex(t->dtype))
+    fail(PyExc_RuntimeError, "view_as_real is only supported for complex tensors, got %s", describe(t).c_str());
   Geometry g(t);
   for (int d = 0; d < g.ndim; ++d) g.strides[d] *= 2;
   g.offset *= 2;
@@ -673,7 +752,9 @@ PyObject* view_as_real_kernel(Call& c) {
 PyObject* view_as_complex_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   if (t->dtype != DType::Float32 && t->dtype != DType::Float64)
-    fail(PyExc_RuntimeError, "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: %s", legacy_name(t->dtype));
+    fail(PyExc_RuntimeError,
+         "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: %s",
+         legacy_name(t->dtype));
   if (!t->ndim) fail(PyExc_RuntimeError, "Input tensor must have one or more dimensions");
   int last = t->ndim - 1;
   if (t->sizes[last] != 2) fail(PyExc_RuntimeError, "Tensor must have a last dimension of size 2");
@@ -681,7 +762,8 @@ PyObject* view_as_complex_kernel(Call& c) {
   Geometry g(t);
   g.erase(last);
   for (int d = 0; d < last; ++d) {
-    if (t->strides[d] % 2 && t->sizes[d] > 1) fail(PyExc_RuntimeError, "Tensor must have a stride divisible by 2 for all but last dimension");
+    if (t->strides[d] % 2 && t->sizes[d] > 1)
+      fail(PyExc_RuntimeError, "Tensor must have a stride divisible by 2 for all but last dimension");
     g.strides[d] /= 2;
   }
   if (t->offset % 2) fail(PyExc_RuntimeError, "Tensor must have a storage_offset divisible by 2");
@@ -696,7 +778,8 @@ PyObject* real_kernel(Call& c) {
   return call(op_select.get(), args, 3).release();
 }
 PyObject* imag_kernel(Call& c) {
-  if (!is_complex(c.args[0].tensor->dtype)) fail(PyExc_RuntimeError, "imag is not implemented for tensors with non-complex dtypes.");
+  if (!is_complex(c.args[0].tensor->dtype))
+    fail(PyExc_RuntimeError, "imag is not implemented for tensors with non-complex dtypes.");
   Ref<Tensor> parts = call_tensor(op_view_as_real.get(), c.args, 1);
   Arg args[3] = {arg(parts.get()), arg(int64_t{-1}), arg(int64_t{1})};
   return call(op_select.get(), args, 3).release();
@@ -723,7 +806,8 @@ void resize(Tensor* t, int ndim, const int64_t* sizes) {
   set_contiguous_strides(shaped.get());
   int64_t need;
   if (__builtin_add_overflow(numel, t->offset, &need) || __builtin_mul_overflow(need, itemsize(t->dtype), &need))
-    fail(PyExc_RuntimeError, "resize_: Storage size calculation overflowed with sizes=%s", shape_text(ndim, sizes).c_str());
+    fail(PyExc_RuntimeError, "resize_: Storage size calculation overflowed with sizes=%s",
+         shape_text(ndim, sizes).c_str());
   if (numel && need > t->storage->nbytes) {
     int64_t size = itemsize(t->dtype), n = need / size, had = t->storage->nbytes / size, one = 1;
     Ref<Tensor> grown = empty(1, &n, t->dtype, t->device);
@@ -745,7 +829,9 @@ PyObject* resize_as_kernel(Call& c) {
 // set_(source): the tensor becomes another name for the source's memory.
 PyObject* set_kernel(Call& c) {
   Tensor *t = c.args[0].tensor, *source = c.args[1].tensor;
-  if (t->dtype != source->dtype) fail(PyExc_RuntimeError, "set_: the source must have the dtype %s of the tensor, got %s", name(t->dtype), describe(source).c_str());
+  if (t->dtype != source->dtype)
+    fail(PyExc_RuntimeError, "set_: the source must have the dtype %s of the tensor, got %s", name(t->dtype),
+         describe(source).c_str());
   Storage* old = t->storage;
   t->storage = retain(source->storage);
   t->device = source->device;
@@ -769,10 +855,13 @@ PyObject* swap_last(PyObject* self, const char* attribute, bool matrix_only) {
 PyObject* get_T(PyObject* self, void*) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     Tensor* t = as_tensor(self);
-    if (t->ndim != 2 &&
-        PyErr_WarnEx(PyExc_UserWarning, "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
-                                        "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse "
-                                        "the dimensions of a tensor.", 1) < 0)
+    if (t->ndim != 2 && PyErr_WarnEx(PyExc_UserWarning,
+                                     "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+                                     "deprecated and it will throw an error in a "
+                                     "future release. Consider `x.mT` to transpose batches of matrices or "
+                                     "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse "
+                                     "the dimensions of a tensor.",
+                                     1) < 0)
       return nullptr;
     if (!layered(t) && t->ndim == 2) return transposed(t, 0, 1).release_object();
     int64_t order[kMaxRank];
@@ -810,17 +899,19 @@ int set_part(PyObject* self, PyObject* value, void*) {
   });
 }
 
-PyGetSetDef attributes[] = {{"T", get_T, nullptr, "The matrix transposed.", nullptr},
-                            {"mT", get_mT, nullptr, "The last two dimensions swapped.", nullptr},
-                            {"H", get_H, nullptr, "The matrix transposed and conjugated.", nullptr},
-                            {"mH", get_mH, nullptr, "The last two dimensions swapped, conjugated.", nullptr},
-                            {"real", get_part<real_kernel>, set_part<real_kernel>, "The real part, a view.", nullptr},
-                            {"imag", get_part<imag_kernel>, set_part<imag_kernel>, "The imaginary part, a view.", nullptr}};
+PyGetSetDef attributes[] = {
+    {"T", get_T, nullptr, "The matrix transposed.", nullptr},
+    {"mT", get_mT, nullptr, "The last two dimensions swapped.", nullptr},
+    {"H", get_H, nullptr, "The matrix transposed and conjugated.", nullptr},
+    {"mH", get_mH, nullptr, "The last two dimensions swapped, conjugated.", nullptr},
+    {"real", get_part<real_kernel>, set_part<real_kernel>, "The real part, a view.", nullptr},
+    {"imag", get_part<imag_kernel>, set_part<imag_kernel>, "The imaginary part, a view.", nullptr}};
 
 }  // namespace
 
 void add_view_attributes() {
-  for (PyGetSetDef& def : attributes) add_tensor_attribute(def.name, Ref<>::check(PyDescr_NewGetSet(g_tensor_type, &def)).get());
+  for (PyGetSetDef& def : attributes)
+    add_tensor_attribute(def.name, Ref<>::check(PyDescr_NewGetSet(g_tensor_type, &def)).get());
 }
 
 void register_view_ops() {

@@ -11,8 +11,8 @@ struct Geometry {
 
   explicit Geometry(const Tensor* t);
   void erase(int dim);
-  void insert(int dim, int64_t size, int64_t stride);      // throws beyond kMaxRank
-  void select(int dim, int64_t index);                     // IndexError; negative indices count from the end
+  void insert(int dim, int64_t size, int64_t stride);              // throws beyond kMaxRank
+  void select(int dim, int64_t index);                             // IndexError; negative indices count from the end
   void slice(int dim, int64_t start, int64_t stop, int64_t step);  // bounds already inside the dimension
   Ref<Tensor> make(Tensor* of) const { return view(of, ndim, sizes, strides, offset); }
 };

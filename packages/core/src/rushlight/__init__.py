@@ -66,6 +66,7 @@ _registry.register_core()
 _areas.install()
 
 from . import overrides as overrides, random as random
+from . import _tensor, overrides as overrides
 from ._functions import (
     allclose as allclose,
     einsum as einsum,
@@ -88,6 +89,11 @@ from .random import (
     seed as seed,
     set_rng_state as set_rng_state,
 )
+
+from ._printing import get_printoptions as get_printoptions, set_printoptions as set_printoptions
+
+_tensor.install()
+globals().update(_tensor.legacy_types())  # FloatTensor and its kin
 
 __getattr__ = _areas.getter(__name__)
 _claim(globals())

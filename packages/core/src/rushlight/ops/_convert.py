@@ -25,7 +25,9 @@ Example:
 
 
 def _to(overload: str, parameters: str) -> Op:
-    schema = f"to.{overload}(Tensor(a) self, {parameters}, bool non_blocking=False, bool copy=False, {_FORMAT}) -> Tensor(a)"
+    schema = (
+        f"to.{overload}(Tensor(a) self, {parameters}, bool non_blocking=False, bool copy=False, {_FORMAT}) -> Tensor(a)"
+    )
     return Op(schema, family=COMPOSITE, function=False, out=False, mixed_devices=True, doc=_TO_DOC)
 
 
@@ -43,9 +45,20 @@ to_dtype = _to("dtype", "ScalarType dtype")
 to_device = _to("device", "Device? device=None, ScalarType? dtype=None")
 to_other = _to("other", "Tensor other")
 type_as = Op(
-    "type_as(Tensor(a) self, Tensor other) -> Tensor(a)", family=COMPOSITE, function=False, out=False, mixed_devices=True, doc="`to` with the dtype and device of `other`."
+    "type_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+    family=COMPOSITE,
+    function=False,
+    out=False,
+    mixed_devices=True,
+    doc="`to` with the dtype and device of `other`.",
 )
-cpu = Op(f"cpu(Tensor(a) self, {_FORMAT}) -> Tensor(a)", family=COMPOSITE, function=False, out=False, doc="The tensor in host memory.")
+cpu = Op(
+    f"cpu(Tensor(a) self, {_FORMAT}) -> Tensor(a)",
+    family=COMPOSITE,
+    function=False,
+    out=False,
+    doc="The tensor in host memory.",
+)
 cuda = Op(
     f"cuda(Tensor(a) self, Device? device=None, bool non_blocking=False, {_FORMAT}) -> Tensor(a)",
     family=COMPOSITE,
@@ -53,7 +66,11 @@ cuda = Op(
     out=False,
     mixed_devices=True,
     doc="The tensor on a CUDA device, by default the current one.",
-).composite(lambda self, device, non_blocking, *, memory_format: self.to("cuda" if device is None else device, memory_format=memory_format))
+).composite(
+    lambda self, device, non_blocking, *, memory_format: self.to(
+        "cuda" if device is None else device, memory_format=memory_format
+    )
+)
 contiguous = Op(
     f"contiguous(Tensor(a) self, {_FORMAT}) -> Tensor(a)",
     family=COMPOSITE,

@@ -48,21 +48,29 @@ view = (
         """,
     )
     .grad(self="reshape(grad, shape(self))")
-    .samples(lambda make, dtype: (Sample((make(*s), t)) for s, t in (((2, 6), (3, 4)), ((4,), (-1,)), ((), (1, 1)), ((0, 3), (3, 0)))), np.reshape)
+    .samples(
+        lambda make, dtype: (
+            Sample((make(*s), t)) for s, t in (((2, 6), (3, 4)), ((4,), (-1,)), ((), (1, 1)), ((0, 3), (3, 0)))
+        ),
+        np.reshape,
+    )
 )
 view_dtype = Op(
-    "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", family=VIEW, function=False, differentiable=False, doc="The same bytes read as another dtype."
+    "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+    family=VIEW,
+    function=False,
+    differentiable=False,
+    doc="The same bytes read as another dtype.",
 )
 view_as = (
     Op("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", family=COMPOSITE, function=False, out=False, doc="`view` with the shape of `other`.")
     .samples(lambda make, dtype: [Sample((make(2, 6), make(3, 4)))], lambda x, other: x.reshape(other.shape))
 )  # fmt: skip
-reshape = (
-    Op(
-        "reshape(Tensor(a) self, int[] shape) -> Tensor(a)",
-        family=COMPOSITE,
-        out=False,
-        doc="""The same elements in another shape: a view where the strides allow it, else a copy.
+reshape = Op(
+    "reshape(Tensor(a) self, int[] shape) -> Tensor(a)",
+    family=COMPOSITE,
+    out=False,
+    doc="""The same elements in another shape: a view where the strides allow it, else a copy.
 
         Args:
             input: Tensor of any shape.
@@ -79,19 +87,16 @@ reshape = (
             tensor([[0, 1],
                     [2, 3]])
         """,
-    )
-    .samples(_calls(((2, 6), (3, 4)), ((2, 6), (-1,)), ((), (1,)), ((0, 3), (3, 0)), ((3, 4), (4, 3))), np.reshape)
-)
+).samples(_calls(((2, 6), (3, 4)), ((2, 6), (-1,)), ((), (1,)), ((0, 3), (3, 0)), ((3, 4), (4, 3))), np.reshape)
 reshape_as = (
     Op("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", family=COMPOSITE, function=False, out=False, doc="`reshape` with the shape of `other`.")
     .samples(lambda make, dtype: [Sample((make(6, 2).t(), make(3, 4)))], lambda x, other: x.reshape(other.shape))
 )  # fmt: skip
-flatten = (
-    Op(
-        "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
-        family=COMPOSITE,
-        out=False,
-        doc="""Dimensions `start_dim` to `end_dim`, both included, as one.
+flatten = Op(
+    "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+    family=COMPOSITE,
+    out=False,
+    doc="""Dimensions `start_dim` to `end_dim`, both included, as one.
 
         Args:
             input: Tensor of any shape; a 0-d one becomes 1-d.
@@ -105,8 +110,9 @@ flatten = (
             >>> rushlight.zeros(2, 3, 4).flatten(1).shape
             torch.Size([2, 12])
         """,
-    )
-    .samples(_calls(((2, 3, 4),), ((2, 3, 4), 1), ((2, 3, 4), 0, 1), ((),)), lambda x, start_dim=0, end_dim=-1: _flatten(x, start_dim, end_dim))
+).samples(
+    _calls(((2, 3, 4),), ((2, 3, 4), 1), ((2, 3, 4), 0, 1), ((),)),
+    lambda x, start_dim=0, end_dim=-1: _flatten(x, start_dim, end_dim),
 )
 unflatten = (
     Op(
@@ -117,9 +123,12 @@ unflatten = (
     )
     .samples(_calls(((2, 12), 1, (3, 4)), ((6, 2), 0, (-1, 2)), ((6, 2), -2, (3, 2))), lambda x, dim, sizes: x.reshape(*x.shape[: dim % x.ndim], *sizes, *x.shape[dim % x.ndim + 1 :]))
 )  # fmt: skip
-ravel = Op("ravel(Tensor(a) self) -> Tensor(a)", family=COMPOSITE, out=False, doc="All elements in one dimension: a view of contiguous memory, else a copy.").samples(
-    unary(), np.ravel
-)
+ravel = Op(
+    "ravel(Tensor(a) self) -> Tensor(a)",
+    family=COMPOSITE,
+    out=False,
+    doc="All elements in one dimension: a view of contiguous memory, else a copy.",
+).samples(unary(), np.ravel)
 expand = (
     Op(
         "expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)",
@@ -148,14 +157,22 @@ expand = (
         lambda x, size: np.broadcast_to(x, [x.shape[i - len(size)] if n < 0 else n for i, n in enumerate(size)]),
     )
 )
-expand_as = Op("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", family=COMPOSITE, function=False, out=False, doc="`expand` to the shape of `other`.").samples(
-    lambda make, dtype: [Sample((make(3, 1), make(2, 3, 4)))], lambda x, other: np.broadcast_to(x, other.shape)
-)
-broadcast_to = Op("broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)", family=COMPOSITE, out=False, doc="`expand` as a function.").samples(
-    _calls(((3, 1), (3, 4)), ((), (2, 3))), np.broadcast_to
-)
+expand_as = Op(
+    "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+    family=COMPOSITE,
+    function=False,
+    out=False,
+    doc="`expand` to the shape of `other`.",
+).samples(lambda make, dtype: [Sample((make(3, 1), make(2, 3, 4)))], lambda x, other: np.broadcast_to(x, other.shape))
+broadcast_to = Op(
+    "broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)", family=COMPOSITE, out=False, doc="`expand` as a function."
+).samples(_calls(((3, 1), (3, 4)), ((), (2, 3))), np.broadcast_to)
 unsqueeze = (
-    Op("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", family=VIEW, doc="A new dimension of size 1 before dimension `dim`, which may be `ndim`.")
+    Op(
+        "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+        family=VIEW,
+        doc="A new dimension of size 1 before dimension `dim`, which may be `ndim`.",
+    )
     .grad(self="squeeze(grad, dim)")
     .samples(_calls(((3, 4), 0), ((3, 4), -1), ((3, 4), 1), ((), 0)), np.expand_dims)
 )
@@ -183,12 +200,18 @@ squeeze = (
 squeeze_dim = (
     Op("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", family=VIEW, doc=squeeze.doc)
     .grad(self="reshape(grad, shape(self))")
-    .samples(_calls(((2, 1, 3, 1), 1), ((2, 1), 0), ((1, 2), -2)), lambda x, dim: np.squeeze(x, dim) if x.shape[dim] == 1 else x)
+    .samples(
+        _calls(((2, 1, 3, 1), 1), ((2, 1), 0), ((1, 2), -2)),
+        lambda x, dim: np.squeeze(x, dim) if x.shape[dim] == 1 else x,
+    )
 )
 squeeze_dims = (
     Op("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", family=VIEW, doc=squeeze.doc)
     .grad(self="reshape(grad, shape(self))")
-    .samples(_calls(((2, 1, 3, 1), (1, -1)), ((1, 2), (0, 1))), lambda x, dim: np.squeeze(x, tuple(d for d in dim if x.shape[d] == 1)))
+    .samples(
+        _calls(((2, 1, 3, 1), (1, -1)), ((1, 2), (0, 1))),
+        lambda x, dim: np.squeeze(x, tuple(d for d in dim if x.shape[d] == 1)),
+    )
 )
 
 # -- order of dimensions
@@ -218,7 +241,12 @@ permute = (
     .samples(_calls(((2, 3, 4), (2, 0, 1)), ((2, 3), (-1, -2)), ((), ())), np.transpose)
 )
 transpose = (
-    Op("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", family=VIEW, aliases=("swapaxes", "swapdims"), doc="Two dimensions exchanged.")
+    Op(
+        "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+        family=VIEW,
+        aliases=("swapaxes", "swapdims"),
+        doc="Two dimensions exchanged.",
+    )
     .grad(self="transpose(grad, dim0, dim1)")
     .samples(_calls(((2, 3, 4), 0, 2), ((2, 3), -1, 0), ((3,), 0, 0)), np.swapaxes)
 )
@@ -228,7 +256,12 @@ t = (
     .samples(_calls(((2, 3),), ((3,),), ((),)), np.transpose)
 )  # fmt: skip
 adjoint = (
-    Op("adjoint(Tensor(a) self) -> Tensor(a)", family=COMPOSITE, out=False, doc="The last two dimensions exchanged, conjugated.")
+    Op(
+        "adjoint(Tensor(a) self) -> Tensor(a)",
+        family=COMPOSITE,
+        out=False,
+        doc="The last two dimensions exchanged, conjugated.",
+    )
     .composite(lambda self: self.mH)
     .samples(_calls(((2, 3),), ((2, 3, 4),)), lambda x: np.conj(np.swapaxes(x, -1, -2)))
 )
@@ -240,7 +273,11 @@ movedim = Op(
     doc="Dimensions moved to other places; the rest keep their order.",
 ).samples(_calls(((2, 3, 4), 0, 2), ((2, 3, 4), -1, 0)), np.moveaxis)
 movedim_list = Op(
-    "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", family=COMPOSITE, out=False, aliases=("moveaxis",), doc=movedim.doc
+    "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+    family=COMPOSITE,
+    out=False,
+    aliases=("moveaxis",),
+    doc=movedim.doc,
 ).samples(_calls(((2, 3, 4), (0, 1), (-1, 0))), np.moveaxis)
 
 # -- parts
@@ -267,7 +304,13 @@ select = (
     .samples(_calls(((3, 4), 0, 1), ((3, 4), 1, -1), ((3,), 0, 0)), lambda x, dim, index: np.take(x, index, dim))
 )
 select_backward = (
-    Op("select_backward(Tensor grad, int[] input_sizes, int dim, int index) -> Tensor", family=FUNCTION, method=False, function=False, doc="Zeros with `grad` at one place of `dim`.")
+    Op(
+        "select_backward(Tensor grad, int[] input_sizes, int dim, int index) -> Tensor",
+        family=FUNCTION,
+        method=False,
+        function=False,
+        doc="Zeros with `grad` at one place of `dim`.",
+    )
     .composite(lambda grad, input_sizes, dim, index: _put_view(grad, input_sizes, lambda x: x.select(dim, index)))
     .grad(grad="select(grad, dim, index)")
 )
@@ -289,13 +332,28 @@ slice_backward = (
         function=False,
         doc="Zeros with `grad` in a slice of `dim`.",
     )
-    .composite(lambda grad, input_sizes, dim, start, end, step: _put_view(grad, input_sizes, lambda x: _slice(x, dim, start, end, step)))
+    .composite(
+        lambda grad, input_sizes, dim, start, end, step: _put_view(
+            grad, input_sizes, lambda x: _slice(x, dim, start, end, step)
+        )
+    )
     .grad(grad="slice(grad, dim, start, end, step)")
 )
 narrow = Op(
-    "narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)", family=COMPOSITE, out=False, doc="`length` elements of a dimension from `start` on."
-).samples(_calls(((5, 4), 0, 1, 3), ((5, 4), -1, -2, 2), ((5, 4), 0, 5, 0)), lambda x, dim, start, length: _narrow(x, dim, start, length))
-narrow_tensor = Op("narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)", family=COMPOSITE, out=False, doc=narrow.doc)
+    "narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)",
+    family=COMPOSITE,
+    out=False,
+    doc="`length` elements of a dimension from `start` on.",
+).samples(
+    _calls(((5, 4), 0, 1, 3), ((5, 4), -1, -2, 2), ((5, 4), 0, 5, 0)),
+    lambda x, dim, start, length: _narrow(x, dim, start, length),
+)
+narrow_tensor = Op(
+    "narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
+    family=COMPOSITE,
+    out=False,
+    doc=narrow.doc,
+)
 split = (
     Op(
         "split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]",
@@ -316,7 +374,10 @@ split = (
         """,
     )
     .grad(self=lambda grads, self_shape, split_size, dim: _join(grads, self_shape, dim, split_size))
-    .samples(_calls(((5, 4), 2), ((5, 4), 3, 1), ((0, 2), 1)), lambda x, n, dim=0: np.split(x, range(n, x.shape[dim], n), dim))
+    .samples(
+        _calls(((5, 4), 2), ((5, 4), 3, 1), ((0, 2), 1)),
+        lambda x, n, dim=0: np.split(x, range(n, x.shape[dim], n), dim),
+    )
 )
 split_list = (
     Op("split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]", family=COMPOSITE, out=False, doc=split.doc)
@@ -324,12 +385,25 @@ split_list = (
     .samples(_calls(((5, 4), (2, 0, 3)), ((5, 4), (1, 3), -1)), lambda x, sizes, dim=0: np.split(x, np.cumsum(sizes)[:-1], dim))
 )  # fmt: skip
 split_with_sizes = (
-    Op("split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", family=VIEW, doc="`split` with a list of lengths.")
+    Op(
+        "split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
+        family=VIEW,
+        doc="`split` with a list of lengths.",
+    )
     .grad(self=lambda grads, self_shape, split_sizes, dim: _join(grads, self_shape, dim, split_sizes))
-    .samples(_calls(((5, 4), (2, 0, 3)), ((5, 4), (1, 3), -1)), lambda x, sizes, dim=0: np.split(x, np.cumsum(sizes)[:-1], dim))
+    .samples(
+        _calls(((5, 4), (2, 0, 3)), ((5, 4), (1, 3), -1)),
+        lambda x, sizes, dim=0: np.split(x, np.cumsum(sizes)[:-1], dim),
+    )
 )
-chunk = Op("chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]", family=COMPOSITE, out=False, doc="At most `chunks` pieces of equal length; the last may be shorter.").samples(
-    _calls(((5, 4), 2), ((5, 4), 3, 1)), lambda x, n, dim=0: np.split(x, range(-(-x.shape[dim] // n), x.shape[dim], -(-x.shape[dim] // n)), dim)
+chunk = Op(
+    "chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]",
+    family=COMPOSITE,
+    out=False,
+    doc="At most `chunks` pieces of equal length; the last may be shorter.",
+).samples(
+    _calls(((5, 4), 2), ((5, 4), 3, 1)),
+    lambda x, n, dim=0: np.split(x, range(-(-x.shape[dim] // n), x.shape[dim], -(-x.shape[dim] // n)), dim),
 )
 tensor_split = Op(
     "tensor_split.sections(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[]",
@@ -337,9 +411,12 @@ tensor_split = Op(
     out=False,
     doc="Pieces between bounds, or a number of pieces whose lengths differ by one at most.",
 ).samples(_calls(((5, 4), 2), ((5, 4), 3, 1)), np.array_split)
-tensor_split_indices = Op("tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[]", family=COMPOSITE, out=False, doc=tensor_split.doc).samples(
-    _calls(((5, 4), (1, 3)), ((5, 4), (3, 1), 1)), np.array_split
-)
+tensor_split_indices = Op(
+    "tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[]",
+    family=COMPOSITE,
+    out=False,
+    doc=tensor_split.doc,
+).samples(_calls(((5, 4), (1, 3)), ((5, 4), (3, 1), 1)), np.array_split)
 tensor_split_tensor = Op(
     "tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
     family=COMPOSITE,
@@ -347,20 +424,39 @@ tensor_split_tensor = Op(
     mixed_devices=True,
     doc=tensor_split.doc,
 )
-hsplit = Op("hsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]", family=COMPOSITE, out=False, doc="`tensor_split` along dimension 1, of a vector along its only one.").samples(
-    _calls(((2, 4), 2), ((4,), 2)), np.hsplit
+hsplit = Op(
+    "hsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]",
+    family=COMPOSITE,
+    out=False,
+    doc="`tensor_split` along dimension 1, of a vector along its only one.",
+).samples(_calls(((2, 4), 2), ((4,), 2)), np.hsplit)
+hsplit_indices = Op(
+    "hsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]", family=COMPOSITE, out=False, doc=hsplit.doc
 )
-hsplit_indices = Op("hsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]", family=COMPOSITE, out=False, doc=hsplit.doc)
-vsplit = Op("vsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]", family=COMPOSITE, out=False, doc="`tensor_split` along dimension 0.").samples(
-    _calls(((4, 2), 2)), np.vsplit
+vsplit = Op(
+    "vsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]",
+    family=COMPOSITE,
+    out=False,
+    doc="`tensor_split` along dimension 0.",
+).samples(_calls(((4, 2), 2)), np.vsplit)
+vsplit_indices = Op(
+    "vsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]", family=COMPOSITE, out=False, doc=vsplit.doc
 )
-vsplit_indices = Op("vsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]", family=COMPOSITE, out=False, doc=vsplit.doc)
-dsplit = Op("dsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]", family=COMPOSITE, out=False, doc="`tensor_split` along dimension 2.").samples(
-    _calls(((2, 2, 4), 2)), np.dsplit
+dsplit = Op(
+    "dsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]",
+    family=COMPOSITE,
+    out=False,
+    doc="`tensor_split` along dimension 2.",
+).samples(_calls(((2, 2, 4), 2)), np.dsplit)
+dsplit_indices = Op(
+    "dsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]", family=COMPOSITE, out=False, doc=dsplit.doc
 )
-dsplit_indices = Op("dsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]", family=COMPOSITE, out=False, doc=dsplit.doc)
 unbind = (
-    Op("unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]", family=VIEW, doc="All elements of a dimension, as a tuple of views without it.")
+    Op(
+        "unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]",
+        family=VIEW,
+        doc="All elements of a dimension, as a tuple of views without it.",
+    )
     .grad(self=lambda grads, self_shape, dim: _join_rows(grads, self_shape, dim))
     .samples(_calls(((3, 4),), ((3, 4), 1), ((2,),)), lambda x, dim=0: list(np.moveaxis(x, dim, 0)))
 )
@@ -388,8 +484,18 @@ diagonal = (
     .samples(_calls(((3, 4),), ((3, 4), 1), ((3, 4), -2), ((2, 3, 4), 0, 1, 2), ((2, 3, 4), 1, -1, 0)), np.diagonal)
 )
 diagonal_backward = (
-    Op("diagonal_backward(Tensor grad, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor", family=FUNCTION, method=False, function=False, doc="Zeros with `grad` on a diagonal.")
-    .composite(lambda grad, input_sizes, offset, dim1, dim2: _put_view(grad, input_sizes, lambda x: x.diagonal(offset, dim1, dim2)))
+    Op(
+        "diagonal_backward(Tensor grad, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
+        family=FUNCTION,
+        method=False,
+        function=False,
+        doc="Zeros with `grad` on a diagonal.",
+    )
+    .composite(
+        lambda grad, input_sizes, offset, dim1, dim2: _put_view(
+            grad, input_sizes, lambda x: x.diagonal(offset, dim1, dim2)
+        )
+    )
     .grad(grad="diagonal(grad, offset, dim1, dim2)")
 )
 as_strided = (
@@ -414,7 +520,9 @@ as_strided = (
     .grad(self="as_strided_backward(grad, self, size, stride, storage_offset)")
     .samples(
         lambda make, dtype: (Sample((make(12), *args)) for args in (((3, 4), (4, 1)), ((2, 3), (1, 2), 2), ((), ()))),
-        lambda x, size, stride, storage_offset=0: np.lib.stride_tricks.as_strided(x[storage_offset:], size, [n * x.itemsize for n in stride]),
+        lambda x, size, stride, storage_offset=0: np.lib.stride_tricks.as_strided(
+            x[storage_offset:], size, [n * x.itemsize for n in stride]
+        ),
     )
 )
 unfold = (
@@ -438,10 +546,19 @@ unfold_backward = (
     .composite(lambda grad_in, input_sizes, dim, size, step: _unfold_backward(grad_in, input_sizes, dim, size, step))
     .grad(grad_in="grad.unfold(dim, size, step)")
 )
-alias = Op("alias(Tensor(a) self) -> Tensor(a)", family=VIEW, method=False, function=False, doc="The tensor as a view of itself.").grad(self="grad")
-detach = Op("detach(Tensor(a) self) -> Tensor(a)", family=VIEW, differentiable=False, doc="The same memory without history: gradients do not flow through it.").samples(
-    unary(), lambda x: x
-)
+alias = Op(
+    "alias(Tensor(a) self) -> Tensor(a)",
+    family=VIEW,
+    method=False,
+    function=False,
+    doc="The tensor as a view of itself.",
+).grad(self="grad")
+detach = Op(
+    "detach(Tensor(a) self) -> Tensor(a)",
+    family=VIEW,
+    differentiable=False,
+    doc="The same memory without history: gradients do not flow through it.",
+).samples(unary(), lambda x: x)
 
 # -- parts of complex numbers
 
@@ -453,21 +570,46 @@ view_as_complex = (
     Op("view_as_complex(Tensor(a) self) -> Tensor(a)", family=VIEW, method=False, doc="Pairs of real numbers, in a dense last dimension of size 2, as complex ones.")
     .grad(self="view_as_real(grad)")
 )  # fmt: skip
-real = Op("real(Tensor(a) self) -> Tensor(a)", family=COMPOSITE, method=False, out=False, doc="The real part as a view; of a real tensor itself.").samples(unary(), np.real)
-imag = Op("imag(Tensor(a) self) -> Tensor(a)", family=COMPOSITE, method=False, out=False, doc="The imaginary part of a complex tensor, as a view.")
+real = Op(
+    "real(Tensor(a) self) -> Tensor(a)",
+    family=COMPOSITE,
+    method=False,
+    out=False,
+    doc="The real part as a view; of a real tensor itself.",
+).samples(unary(), np.real)
+imag = Op(
+    "imag(Tensor(a) self) -> Tensor(a)",
+    family=COMPOSITE,
+    method=False,
+    out=False,
+    doc="The imaginary part of a complex tensor, as a view.",
+)
 
 # -- in place
 
-transpose_ = Op("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", function=False, aliases=("swapaxes_", "swapdims_"), doc="`transpose` in place.").grad(
-    self="transpose(grad, dim0, dim1)"
-)
+transpose_ = Op(
+    "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
+    function=False,
+    aliases=("swapaxes_", "swapdims_"),
+    doc="`transpose` in place.",
+).grad(self="transpose(grad, dim0, dim1)")
 t_ = Op("t_(Tensor(a!) self) -> Tensor(a!)", function=False, doc="`t` in place.").grad(self="t(grad)")
-squeeze_ = Op("squeeze_(Tensor(a!) self) -> Tensor(a!)", function=False, doc="`squeeze` in place.").grad(self="reshape(grad, shape(self))")
-squeeze_dim_ = Op("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", function=False, doc=squeeze_.doc).grad(self="reshape(grad, shape(self))")
-squeeze_dims_ = Op("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", function=False, doc=squeeze_.doc).grad(self="reshape(grad, shape(self))")
-unsqueeze_ = Op("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", function=False, doc="`unsqueeze` in place.").grad(self="squeeze(grad, dim)")
+squeeze_ = Op("squeeze_(Tensor(a!) self) -> Tensor(a!)", function=False, doc="`squeeze` in place.").grad(
+    self="reshape(grad, shape(self))"
+)
+squeeze_dim_ = Op("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", function=False, doc=squeeze_.doc).grad(
+    self="reshape(grad, shape(self))"
+)
+squeeze_dims_ = Op("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", function=False, doc=squeeze_.doc).grad(
+    self="reshape(grad, shape(self))"
+)
+unsqueeze_ = Op("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", function=False, doc="`unsqueeze` in place.").grad(
+    self="squeeze(grad, dim)"
+)
 as_strided_ = Op(
-    "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)", differentiable=False, doc="`as_strided` in place."
+    "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
+    differentiable=False,
+    doc="`as_strided` in place.",
 )
 resize_ = Op(
     "resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
@@ -480,7 +622,12 @@ resize_as_ = Op(
     differentiable=False,
     doc="`resize_` to the sizes of another tensor.",
 )
-set_ = Op("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", function=False, differentiable=False, doc="Makes the tensor another name for the memory of `source`.")
+set_ = Op(
+    "set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
+    function=False,
+    differentiable=False,
+    doc="Makes the tensor another name for the memory of `source`.",
+)
 
 
 # -- shared by rules
@@ -502,7 +649,10 @@ def _join(grads: Sequence[Any], shape: Sequence[int], dim: int, lengths: int | S
     if isinstance(lengths, int):
         lengths = [min(lengths, shape[dim] - lengths * i) for i in range(len(grads))]
     some = next(g for g in grads if g is not None)
-    parts = [some.new_zeros((*shape[:dim], n, *shape[dim + 1 :])) if g is None else g for g, n in zip(grads, lengths, strict=True)]
+    parts = [
+        some.new_zeros((*shape[:dim], n, *shape[dim + 1 :])) if g is None else g
+        for g, n in zip(grads, lengths, strict=True)
+    ]
     return _cat(parts, dim)
 
 

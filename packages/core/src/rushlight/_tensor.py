@@ -1,0 +1,165 @@
+"""Methods of Tensor that are not operators: legacy construction, copying, pickling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _C
+
+_LEGACY_NAMES = {
+    _C.uint8: "Byte",
+    _C.int8: "Char",
+    _C.int16: "Short",
+    _C.int32: "Int",
+    _C.int64: "Long",
+    _C.float16: "Half",
+    _C.bfloat16: "BFloat16",
+    _C.float32: "Float",
+    _C.float64: "Double",
+    _C.complex64: "ComplexFloat",
+    _C.complex128: "ComplexDouble",
+    _C.bool: "Bool",
+}
+_LEGACY_DTYPES = {f"{name}Tensor": dtype for dtype, name in _LEGACY_NAMES.items()}
+
+
+def legacy_tensor(*args: Any, dtype: Any = None, device: Any = None) -> Any:
+    """`Tensor(2, 3)` is an uninitialised tensor of that shape, `Tensor([1, 2])` one of these values, both float32.
+
+    Raises:
+        TypeError: The argument is no size, sequence, array or tensor.
+    """
+    from . import empty
+
+    dtype = dtype or _C.get_default_dtype()
+    if len(args) != 1 or isinstance(args[0], int):
+        return empty(args or (0,), dtype=dtype, device=device)
+    (data,) = args
+    if isinstance(data, _C.Tensor):
+        if data.dtype is not dtype:
+            raise TypeError(f"expected {dtype} (got {data.dtype}): Tensor(tensor) shares memory and does not convert.")
+        return data.detach()
+    if isinstance(data, _C.Size):
+        return empty(data, dtype=dtype, device=device)
+    if isinstance(data, str | bytes):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if not hasattr(data, "__len__"):
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    return _C.tensor(data, dtype=dtype, device=device)
+
+
+class _LegacyType(type):
+    """Types as `FloatTensor`: calling makes a tensor, isinstance asks for the dtype."""
+
+    dtype: Any
+
+    def __call__(cls, *args: Any, device: Any = None) -> Any:
+        return legacy_tensor(*args, dtype=cls.dtype, device=device)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, _C.Tensor) and instance.dtype is cls.dtype and instance.is_cpu
+
+
+def legacy_types() -> dict[str, type]:
+    """`FloatTensor`, `LongTensor` and their kin by name."""
+    return {
+        name: _LegacyType(
+            name, (), {"dtype": dtype, "__module__": "rushlight", "__doc__": f"Makes CPU tensors of {dtype}."}
+        )
+        for name, dtype in _LEGACY_DTYPES.items()
+    }
+
+
+def new(self: Any, *args: Any, device: Any = None) -> Any:
+    """A tensor as `Tensor(...)` makes it, with the dtype and device of this one."""
+    return legacy_tensor(*args, dtype=self.dtype, device=self.device if device is None else device)
+
+
+def new_tensor(self: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """`rushlight.tensor(data)` with the dtype and device of this tensor, unless given."""
+    dtype, device = dtype or self.dtype, self.device if device is None else device
+    return _C.tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def type_(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The legacy name of the type without arguments, as "torch.FloatTensor"; with `dtype` the tensor converted to it."""
+    if dtype is None:
+        place = "" if self.is_cpu else f"{self.device.type}."
+        return f"torch.{place}{_LEGACY_NAMES[self.dtype]}Tensor"
+    if isinstance(dtype, str):
+        name = dtype.rpartition(".")[2]
+        if name not in _LEGACY_DTYPES:
+            raise ValueError(f"invalid type: '{dtype}'. Known are torch.{', torch.'.join(sorted(_LEGACY_DTYPES))}.")
+        dtype = _LEGACY_DTYPES[name]
+    return self.to(getattr(dtype, "dtype", dtype))
+
+
+# -- copies and pickles
+
+
+def _restore(tensor: Any, cls: type, requires_grad: bool, attributes: dict[str, Any] | None) -> Any:
+    if cls is not _C.Tensor:
+        tensor = tensor.as_subclass(cls)
+    if requires_grad:
+        tensor.requires_grad_()
+    if attributes:
+        vars(tensor).update(attributes)
+    return tensor
+
+
+def rebuild(
+    cls: type, data: np.ndarray, dtype: Any, device: str, requires_grad: bool, attributes: dict[str, Any] | None
+) -> Any:
+    """A tensor from what `reduce` returned."""
+    tensor = _C.from_numpy(data)
+    if tensor.dtype is not dtype:
+        tensor = tensor.view(dtype)
+    return _restore(tensor.to(device), cls, requires_grad, attributes)
+
+
+def reduce(self: Any, protocol: int) -> tuple[Any, ...]:
+    """What pickle keeps of a tensor: its elements, not its history or the rest of its memory."""
+    if self.requires_grad and not self.is_leaf:
+        raise RuntimeError(
+            "Cannot pickle a tensor that has a grad_fn: only leaves have a state of their own, "
+            f"got grad_fn={self.grad_fn}. Call detach() first."
+        )
+    plain = self.detach().cpu()
+    array = np.array((plain.view(_C.int16) if self.dtype is _C.bfloat16 else plain).numpy())
+    attributes = vars(self) if type(self) is not _C.Tensor else None
+    return rebuild, (type(self), array, self.dtype, str(self.device), self.requires_grad, attributes)
+
+
+def copy(self: Any) -> Any:
+    """A new tensor object over the same memory."""
+    return _restore(self.detach(), type(self), self.requires_grad, getattr(self, "__dict__", None))
+
+
+def deepcopy(self: Any, memo: dict[int, Any]) -> Any:
+    """A leaf with a copy of the memory, and of the gradient where there is one."""
+    if id(self) in memo:
+        return memo[id(self)]
+    if self.requires_grad and not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment, "
+            f"got grad_fn={self.grad_fn}. Call detach() first."
+        )
+    from copy import deepcopy as deep
+
+    attributes = deep(vars(self), memo) if getattr(self, "__dict__", None) else None
+    result = _restore(self.detach().clone(), type(self), self.requires_grad, attributes)
+    memo[id(self)] = result
+    if self.requires_grad and self.grad is not None:
+        result.grad = deep(self.grad, memo)
+    return result
+
+
+def install() -> None:
+    """Gives Tensor the methods of this file and C++ the functions that it calls."""
+    _C.set_hook("legacy_new", legacy_tensor)
+    _C.set_hook("reduce", reduce)
+    methods = {"new": new, "new_tensor": new_tensor, "type": type_, "__copy__": copy, "__deepcopy__": deepcopy}
+    for name, method in methods.items():
+        _C.add_method(name, method)

@@ -1,0 +1,208 @@
+"""Tensors from the properties of another one, from parts, and less usual ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import _C
+from .._op import COMPOSITE, FACTORY, Op, Sample
+from ._samples import Sampler
+
+_OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+_NEW_ARGS = """dtype: Dtype of the result, by default this tensor's.
+        device: Where it lives, by default where this tensor does.
+        requires_grad: Whether it records gradients.
+
+    Returns:
+        Tensor of shape `size`."""
+
+
+def _new(name: str, parameters: str, doc: str, *extra: Any, arbitrary: bool = False) -> Op:
+    def samples(make: Any, dtype: Any) -> Iterator[Sample]:
+        for size in ((), (3,), (2, 0)):
+            yield Sample((make(2), size, *extra))
+
+    op = Op(
+        f"{name}(Tensor self, {parameters}, {_OPTIONS}) -> Tensor",
+        family=FACTORY,
+        function=False,
+        differentiable=False,
+        out=False,
+        arbitrary=arbitrary,
+        doc=f"{doc}, with the dtype and device of this tensor.\n\n    Args:\n        size: Its shape, as loose ints or one sequence.\n        {_NEW_ARGS}",
+    )
+    return op.samples(samples)
+
+
+new_empty = _new("new_empty", "int[] size", "A tensor whose elements are whatever was in memory", arbitrary=True)
+new_zeros = _new("new_zeros", "int[] size", "A tensor of zeros")
+new_ones = _new("new_ones", "int[] size", "A tensor of ones")
+new_full = _new("new_full", "int[] size, Scalar fill_value", "A tensor of one number", 3)
+new_empty_strided = Op(
+    f"new_empty_strided(Tensor self, int[] size, int[] stride, {_OPTIONS}) -> Tensor",
+    family=FACTORY,
+    function=False,
+    differentiable=False,
+    out=False,
+    arbitrary=True,
+    doc="`empty_strided` with the dtype and device of this tensor.",
+)
+scalar_tensor = Op(
+    f"scalar_tensor(Scalar s, {_OPTIONS}) -> Tensor",
+    family=FACTORY,
+    differentiable=False,
+    out=False,
+    doc="A 0-d tensor of one number, of the default dtype where none is given.",
+).composite(lambda s, *, dtype, device, **_: _full((), s, dtype or _C.get_default_dtype(), device))
+
+
+def _full(size: Any, value: Any, dtype: Any, device: Any) -> Any:
+    from ._factory import full
+
+    return full.operator(size, value, dtype=dtype, device=device)
+
+
+def _logspace(start: Any, end: Any, steps: int, base: float, dtype: Any, device: Any) -> Any:
+    from ._factory import linspace
+
+    exponents = linspace.operator(start, end, steps, dtype=_C.float64, device=device)
+    return (base**exponents).to(dtype or _C.get_default_dtype())
+
+
+logspace = (
+    Op(
+        f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {_OPTIONS}) -> Tensor",
+        family=FACTORY,
+        differentiable=False,
+        doc="""`steps` powers of `base`, whose exponents are evenly spaced from `start` to `end`, both included.
+
+        Args:
+            start: First exponent.
+            end: Last exponent.
+            steps: Number of elements.
+            base: What is raised.
+            dtype: Dtype of the result, by default the default float dtype.
+            device: Where it lives, by default the default device.
+
+        Returns:
+            Tensor of shape `(steps,)`.
+
+        Example:
+            >>> rushlight.logspace(0, 2, 3)
+            tensor([  1.,  10., 100.])
+        """,
+    )
+    .composite(lambda start, end, steps, base, *, dtype, device, **_: _logspace(start, end, steps, base, dtype, device))
+    .samples(
+        lambda make, dtype: [Sample((0, 2, 5), {"dtype": dtype})] if dtype.is_floating_point else [],
+        lambda start, end, steps, dtype: np.logspace(start, end, steps),
+    )
+)
+
+
+def _pair(name: str) -> Sampler:
+    def samples(make: Any, dtype: Any) -> Iterator[Sample]:
+        if str(dtype) in ("torch.float32", "torch.float64"):
+            yield Sample((make(3, low=0), make(3)))
+            yield Sample((make(2, 1, low=0), make(3)))
+
+    return samples
+
+
+def _complex(real: Any, imag: Any) -> Any:
+    from ._join import stack
+    from ._view import view_as_complex
+
+    if real.dtype not in (_C.float16, _C.float32, _C.float64):
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}"
+        )
+    if real.dtype is not imag.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {real.dtype} but got scalar type {imag.dtype} for second argument"
+        )
+    if real.dtype is _C.float16:
+        real, imag = real.float(), imag.float()
+    return view_as_complex.operator(stack.operator(_broadcast(real, imag), -1))
+
+
+def _broadcast(*tensors: Any) -> Any:
+    from ._join import broadcast_tensors
+
+    return broadcast_tensors.operator(tensors)
+
+
+complex_ = (
+    Op(
+        "complex(Tensor real, Tensor imag) -> Tensor",
+        family=COMPOSITE,
+        doc="""A complex tensor of two real ones.
+
+        Args:
+            real: Real parts, float32 or float64.
+            imag: Imaginary parts, of the same dtype; broadcasts with `real`.
+
+        Returns:
+            Tensor of complex64 or complex128.
+
+        Raises:
+            RuntimeError: The dtypes differ or are not floating-point.
+        """,
+    )
+    .composite(_complex)
+    .samples(_pair("complex"), lambda real, imag: real + 1j * imag)
+)
+polar = (
+    Op(
+        "polar(Tensor abs, Tensor angle) -> Tensor",
+        family=COMPOSITE,
+        doc="A complex tensor of magnitudes `abs` and angles `angle` in radians.",
+    )
+    .composite(lambda abs, angle: _complex(abs * angle.cos(), abs * angle.sin()))
+    .samples(_pair("polar"), lambda magnitude, angle: magnitude * np.exp(1j * angle))
+)
+
+
+def _indices(triangle: Any, row: int, col: int, offset: int, dtype: Any, device: Any) -> Any:
+    if row < 0 or col < 0:
+        name, value = ("row", row) if row < 0 else ("col", col)
+        raise RuntimeError(f"{name} must be non-negative, got{value}")
+    places = np.stack(triangle(row, offset, col)).astype(np.int64)
+    return _C.tensor(places, dtype=dtype or _C.int64, device=device)
+
+
+tril_indices = (
+    Op(
+        f"tril_indices(int row, int col, int offset=0, {_OPTIONS}) -> Tensor",
+        family=FACTORY,
+        differentiable=False,
+        out=False,
+        doc="Coordinates of the elements on and below a diagonal of a (row, col) matrix, row by row: shape (2, n), int64.",
+    )
+    .composite(
+        lambda row, col, offset, *, dtype, device, **_: _indices(np.tril_indices, row, col, offset, dtype, device)
+    )
+    .samples(
+        lambda make, dtype: (Sample(args) for args in ((3, 3), (2, 4, 1), (4, 2, -1))),
+        lambda row, col, offset=0: np.stack(np.tril_indices(row, offset, col)),
+    )
+)
+triu_indices = (
+    Op(
+        f"triu_indices(int row, int col, int offset=0, {_OPTIONS}) -> Tensor",
+        family=FACTORY,
+        differentiable=False,
+        out=False,
+        doc="Coordinates of the elements on and above a diagonal of a (row, col) matrix, row by row: shape (2, n), int64.",
+    )
+    .composite(
+        lambda row, col, offset, *, dtype, device, **_: _indices(np.triu_indices, row, col, offset, dtype, device)
+    )
+    .samples(
+        lambda make, dtype: (Sample(args) for args in ((3, 3), (2, 4, 1), (4, 2, -1))),
+        lambda row, col, offset=0: np.stack(np.triu_indices(row, offset, col)),
+    )
+)
