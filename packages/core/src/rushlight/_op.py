@@ -112,11 +112,7 @@ class Op:
         self.base: str = match["base"]
         self.name = schema[: schema.index("(")]
         self.family = family
-        self.method = (
-            schema[schema.index("(") :].startswith(("(Tensor self", "(Tensor(a) self", "(Tensor(a!) self"))
-            if method is None
-            else method
-        )
+        self.method = schema[schema.index("(") :].startswith(("(Tensor self", "(Tensor(a) self", "(Tensor(a!) self")) if method is None else method
         self.function = function
         self.inplace = inplace
         self.out = out
