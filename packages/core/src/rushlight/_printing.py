@@ -87,21 +87,16 @@ class _Format:
             self.width = max((len(str(v)) for v in values), default=1)
             return
         plain = [v for v in values if v != 0 and math.isfinite(v)]
-        if plain:
-            low, high = min(map(abs, plain)), max(map(abs, plain))
-            whole = all(v == math.floor(v) for v in plain)
-            # 0 / 0 of the smallest subnormals apart, the quotient may overflow: PyTorch compares it as a float too.
-            wide = high > 1e8 or (high / low if low else math.inf) > 1000.0 or (not whole and low < 1e-4)
-            if wide:
-                self.spec = f".{_options.precision}e"
-            elif not whole:
-                self.spec = f".{_options.precision}f"
-            self.width = max(len(self.text(v)) for v in plain)
-        else:
-            whole, wide = True, False
-        if _options.sci_mode is not None and _options.sci_mode != wide:
-            scientific = f".{_options.precision}e"
-            self.spec = scientific if _options.sci_mode else None if whole else f".{_options.precision}f"
+        if not plain:
+            return
+        low, high = min(map(abs, plain)), max(map(abs, plain))
+        whole = all(v == math.floor(v) for v in plain)
+        scientific = high > 1e8 or high / low > 1000.0 or (not whole and low < 1e-4)
+        if scientific if _options.sci_mode is None else _options.sci_mode:
+            self.spec = f".{_options.precision}e"
+        elif not whole:
+            self.spec = f".{_options.precision}f"
+        self.width = max(len(self.text(v)) for v in plain)
 
     def text(self, value: Any) -> str:
         if not self.is_float:
@@ -156,9 +151,7 @@ def _body(data: Any, shape: tuple[int, ...], indent: int, summarize: bool, form:
         items = [form(v) for v in data]
         if cut:
             items = [*items[:edge], " ...", *items[len(items) - edge :]] if edge else ["..."]
-        # A complex element counts one column more, for its second part's sign.
-        step = form.width + 2 + isinstance(form, _ComplexFormat)
-        per_line = max(1, (_options.linewidth - indent) // step)
+        per_line = max(1, (_options.linewidth - indent) // (form.width + 2))
         lines = [", ".join(items[i : i + per_line]) for i in range(0, len(items), per_line)]
         return "[" + f",\n{' ' * (indent + 1)}".join(lines) + "]"
     rows = [_body(row, shape[1:], indent + 1, summarize, form) for row in data]
