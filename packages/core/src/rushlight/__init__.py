@@ -65,8 +65,7 @@ long = int64
 _registry.register_core()
 _areas.install()
 
-from . import overrides as overrides, random as random
-from . import _tensor, overrides as overrides
+from . import _tensor, overrides as overrides, random as random
 from ._functions import (
     allclose as allclose,
     einsum as einsum,
@@ -81,6 +80,7 @@ from ._functions import (
     isclose as isclose,
     numel as numel,
 )
+from ._printing import get_printoptions as get_printoptions, set_printoptions as set_printoptions
 from ._public import claim as _claim
 from .random import (
     get_rng_state as get_rng_state,
@@ -89,8 +89,6 @@ from .random import (
     seed as seed,
     set_rng_state as set_rng_state,
 )
-
-from ._printing import get_printoptions as get_printoptions, set_printoptions as set_printoptions
 
 _tensor.install()
 globals().update(_tensor.legacy_types())  # FloatTensor and its kin
