@@ -14,7 +14,6 @@ import numpy as np
 
 from rushlight import Tensor
 
-from . import _C
 from ._backward import grad
 
 Function = Callable[..., Any]
@@ -139,7 +138,7 @@ def _tensors(result: Any) -> list[Tensor]:
 
 
 def _array(t: Tensor) -> np.ndarray:
-    return np.array(t.detach().resolve_conj().numpy() if hasattr(t, "resolve_conj") else t.detach().numpy())
+    return np.array(t.detach().numpy())
 
 
 def _reals(array: np.ndarray) -> np.ndarray:
@@ -157,7 +156,7 @@ def _like(t: Tensor, rng: np.random.Generator, strided: bool = False) -> Tensor:
     value = rng.standard_normal(shape)
     if t.is_complex():
         value = value + 1j * rng.standard_normal(shape)
-    full = rushlight.from_numpy(np.asarray(value)).to(t.dtype)
+    full = rushlight.from_numpy(np.asarray(value).astype(t.detach().numpy().dtype))
     return full[..., 0] if strided else full
 
 
@@ -173,8 +172,7 @@ class _Check:
         self.which = [i for i, t in enumerate(_tensors(result)) if t.requires_grad]
 
     def values(self) -> list[np.ndarray]:
-        with _C.no_grad():
-            results = _tensors(self.func(*self.arguments))
+        results = _tensors(self.func(*self.arguments))
         return [_reals(_array(results[i])) for i in self.which]
 
     def gradients(self, vectors: Sequence[Tensor | None]) -> list[np.ndarray]:
@@ -227,7 +225,7 @@ class _Check:
                 vector = np.zeros(tuple(output.shape), dtype=complex if output.is_complex() else float)
                 vector[index] = unit
                 vectors: list[Tensor | None] = [None] * len(self.outputs)
-                vectors[o] = rushlight.from_numpy(vector).to(output.dtype)
+                vectors[o] = rushlight.from_numpy(vector.astype(output.detach().numpy().dtype))
                 columns.append(self.gradients(vectors)[k])
         return np.array(columns).reshape(len(columns), len(_reals(_array(self.inputs[k])))).T
 

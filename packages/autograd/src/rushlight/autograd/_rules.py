@@ -41,12 +41,9 @@ class RuleError(ValueError):
 def _overloads(name: str, namespace: str | None) -> tuple[str, ...]:
     """Full names of the operators that a rule may mean by `name`, in the order of registration."""
     wanted = name.replace(".", "::", 1)
-    known = operators()
-    if wanted in known:
-        return (wanted,)
     exact: list[str] = []
     near: list[str] = []
-    for full, record in known.items():
+    for full, record in operators().items():
         if name in (record.base, *record.aliases):
             (exact if record.namespace in (None, namespace) else near).append(full)
         elif record.namespace and wanted == f"{record.namespace}::{record.base}":
