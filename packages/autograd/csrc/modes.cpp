@@ -70,8 +70,10 @@ PyObject* mode_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   PyObject* fn;
   static const char* names[] = {"orig_func", nullptr};
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:__call__", const_cast<char**>(names), &fn)) return nullptr;
-  if (Py_TYPE(self) == g_set_grad_enabled) leave(as_mode(self));  // only the function runs in the mode
-  return decorate(self, fn);
+  if (Py_TYPE(self) != g_set_grad_enabled) return decorate(self, fn);
+  leave(as_mode(self));  // only the function runs in the mode
+  Ref<> mode(make(g_no_grad, as_mode(self)->set, as_mode(self)->clear));
+  return mode ? decorate(mode.get(), fn) : nullptr;
 }
 
 // no_grad() and enable_grad(), and as @no_grad without a call.

@@ -85,9 +85,9 @@ struct Pass {
   }
 };
 
-// A tensor or a sequence of them, as a tuple.
+// One thing or a sequence of them, as a tuple.
 Ref<> as_tuple(PyObject* o) {
-  if (is_tensor(o)) return Ref<>::check(PyTuple_Pack(1, o));
+  if (is_tensor(o) || !PySequence_Check(o)) return Ref<>::check(PyTuple_Pack(1, o));
   return Ref<>::check(PySequence_Tuple(o));
 }
 

@@ -38,7 +38,10 @@ def leaves(sample):
         return type(value)(fill(v, tensors) for v in value) if type(value) in (tuple, list) else value
 
     def bind(op, *tensors):
-        return results(op(*(fill(a, tensors) for a in args), **{k: fill(v, tensors) for k, v in kwargs.items()}))
+        values = [fill(a, tensors) for a in args]
+        if op.__name__.endswith("_") and isinstance(values[0], torch.Tensor):
+            values[0] = values[0].clone()
+        return results(op(*values, **{k: fill(v, tensors) for k, v in kwargs.items()}))
 
     return found, bind
 

@@ -1,11 +1,11 @@
 """Compiles the gradient rules of operator records to what the engine runs (csrc/rule.h).
 
 A rule is an expression over operators, as `"grad * conj(other)"`. Names are parameters of the operator, `grad` (or
-`grads[i]` where it has several results), `result` (`results[i]`), and True, False, None, inf, nan, pi. It may call every
-operator by its name, with keywords, `x.conj()` for `conj(x)`, and the functions of csrc/builtins.cpp, as `shape(self)`;
-what is only asked for its shape or type is not kept alive until backward. `a if c else b`, `and`, `or`, `not` and `is None`
-work on numbers and absent arguments. What a rule gives is summed, cast and made real by the engine so that it fits the
-argument.
+`grads[i]` where it has several results), `result` (`results[i]`), and True, False, None, inf, nan, pi; a parameter called
+`grad` or `result` is out of reach. It may call every operator by its name, with keywords, `x.conj()` for `conj(x)`, and
+the functions of csrc/builtins.cpp, as `shape(self)`; what is only asked for its shape or type is not kept alive until
+backward. `a if c else b`, `and`, `or`, `not` and `is None` work on numbers and absent arguments. What a rule gives is
+summed, cast and made real by the engine so that it fits the argument.
 
 A Python function is a rule too: it takes what its parameters name, those above and `<parameter>_shape`,
 `<parameter>_dtype` and `needs` (which of several gradients are wanted); `grads` and `results` are tuples there, with None
@@ -162,12 +162,12 @@ class _Compiler:
         return tuple(value)
 
     def name(self, name: str, shape_only: bool) -> Operand:
-        if name in self.values.parameters:
-            return self.values.save(False, shape_only, self.values.parameters.index(name))
         if name == "grad":
             return GRAD, 0
         if name == "result":
             return self.values.save(True, shape_only, 0)
+        if name in self.values.parameters:
+            return self.values.save(False, shape_only, self.values.parameters.index(name))
         if name in _CONSTANTS:
             return self.values.constant(_CONSTANTS[name])
         raise self.fail(f"unknown name {name!r}; the parameters are {', '.join(self.values.parameters)}")

@@ -321,10 +321,10 @@ copysign = _binary("copysign.Tensor(Tensor self, Tensor other) -> Tensor", "The 
     self="grad * sign(self) * sign(result)", other="zeros_of(other)"
 )
 logaddexp = _binary("logaddexp", "log(exp(input) + exp(other)), without overflow.", lambda xp, x, y: xp.logaddexp(x, y), "same", number=None, inplace=False).grad(
-    self="grad * exp(self - result)", other="grad * exp(other - result)"
+    self="grad * conj(exp(self - result))", other="grad * conj(exp(other - result))"
 )
 logaddexp2 = _binary("logaddexp2", "log2(2^input + 2^other), without overflow.", lambda xp, x, y: xp.logaddexp2(x, y), "same", number=None, inplace=False).grad(
-    self="grad * exp2(self - result)", other="grad * exp2(other - result)"
+    self="grad * conj(exp2(self - result))", other="grad * conj(exp2(other - result))"
 )
 heaviside = _binary("heaviside(Tensor self, Tensor values) -> Tensor", "0 below zero, 1 above, `values` at zero.", lambda xp, x, y: xp.heaviside(x, y).astype(x.dtype), number=None, differentiable=False)
 logical_and = _binary("logical_and", "True where both are non-zero.", lambda xp, x, y: xp.logical_and(x, y), "bool", number=None, differentiable=False)

@@ -1,0 +1,164 @@
+"""In-place writes, views of what was written, and the version counters that guard saved tensors."""
+
+import numpy as np
+import pytest
+import rushlight as torch
+
+
+def ones(*shape):
+    return torch.ones(*shape, dtype=torch.float64)
+
+
+def test_chain_of_inplace_operators(leaf):
+    x, c = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    y = x * 1
+    y.mul_(c)
+    y.add_(x)
+    y.sum().backward()
+    assert x.grad.tolist() == [4, 5]
+    assert c.grad.tolist() == [1, 2]
+
+
+def test_inplace_write_of_a_gradient_into_a_plain_tensor(leaf):
+    x = leaf([1.0, 2.0])
+    y = ones(2)
+    y.add_(x)
+    assert y.requires_grad
+    assert not y.is_leaf
+    y.sum().backward()
+    assert x.grad.tolist() == [1, 1]
+
+
+def test_leaves_are_refused(leaf):
+    x = leaf([1.0, 2.0])
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        x.mul_(2)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+        x[0:1].mul_(2)
+    with torch.no_grad():
+        x.mul_(2)
+    assert x.tolist() == [2, 4]
+
+
+def test_saved_tensors_that_were_written_to(leaf):
+    x = leaf([1.0, 2.0])
+    y = x.tanh()
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match=r"FloatTensor|DoubleTensor \[2\]\], which is output 0 of .*, is at version 1; expected version 0"):
+        y.sum().backward()
+    h = x * 1
+    z = h * h
+    h.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+def test_operators_that_save_nothing_do_not_mind(leaf):
+    x = leaf([1.0, 2.0])
+    h = x * 1
+    z = h + 1
+    h.zero_() if hasattr(h, "zero_") else h.fill_(0)
+    z.sum().backward()
+    assert x.grad.tolist() == [1, 1]
+
+
+def test_write_through_a_view_reaches_the_base(leaf):
+    x, w = leaf([1.0, 2.0, 3.0]), leaf([10.0])
+    b = x * 1
+    v = b[1:2]
+    v.mul_(w)
+    assert b.grad_fn.name() == "CopySlices"
+    assert v.grad_fn.name() == "AsStridedBackward0"
+    (b * torch.from_numpy(np.array([1.0, 2.0, 3.0]))).sum().backward()
+    assert x.grad.tolist() == [1, 20, 3]
+    assert w.grad.tolist() == [4]
+
+
+def test_write_to_the_base_reaches_its_views(leaf):
+    x = leaf([1.0, 2.0, 3.0])
+    b = x * 1
+    v = b[0:2]
+    b.mul_(5)
+    v.sum().backward()
+    assert x.grad.tolist() == [5, 5, 0]
+
+
+def test_views_from_before_the_base_required_grad(leaf):
+    w = leaf([1.0, 2.0, 3.0])
+    b = torch.zeros(3, dtype=torch.float64)
+    v = b[1:]
+    b.add_(w)
+    assert v.requires_grad
+    (v * v).sum().backward()
+    assert w.grad.tolist() == [0, 4, 6]
+
+
+def test_assigning_into_a_plain_buffer(leaf):
+    x = leaf([1.0, 2.0])
+    rows = torch.zeros(3, 2, dtype=torch.float64)
+    for i in range(3):
+        rows[i] = x * i
+    rows.sum().backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+def test_second_derivative_through_a_write_to_a_view(leaf):
+    x = leaf([1.0, 2.0, 3.0])
+    b = x * 1
+    b[1:].mul_(x[1:] * 1)
+    (g,) = torch.autograd.grad((b * b).sum(), x, create_graph=True)
+    np.testing.assert_allclose(g.tolist(), [2, 4 * 8, 4 * 27])
+    (h,) = torch.autograd.grad(g.sum(), x)
+    np.testing.assert_allclose(h.tolist(), [2, 12 * 4, 12 * 9])
+
+
+def test_views_made_without_gradients(leaf):
+    x = leaf([1.0, 2.0]) * 1
+    with torch.no_grad():
+        v = x[0:1]
+    assert v.requires_grad
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        v.mul_(2)
+
+
+def test_views_of_functions_with_several_results(leaf):
+    x = leaf([[1.0, 2.0], [3.0, 4.0]]) * 1
+    first = x.unbind(0)[0]
+    with pytest.raises(RuntimeError, match="Output 0 of UnbindBackward0 is a view and is being modified inplace"):
+        first.mul_(2)
+
+
+def test_in_place_composites(leaf):
+    x = leaf([-3.0, 0.5, 3.0])
+    y = x * 1
+    y.clamp_max_(1)
+    y.masked_fill_(y < 0, 7.0)
+    assert y.tolist() == [7, 0.5, 1]
+    y.sum().backward()
+    assert x.grad.tolist() == [0, 1, 0]
+
+
+def test_copies_pass_gradients_to_their_source(leaf):
+    x = leaf([1.0, 2.0])
+    y = leaf([5.0, 6.0]) * 1
+    y.copy_(x)
+    y.sum().backward()
+    assert x.grad.tolist() == [1, 1]
+
+
+def test_buffers_that_are_overwritten_forget_their_history(leaf):
+    x = leaf([1.0, 2.0])
+    y = torch.zeros(2, dtype=torch.float64)
+    for _ in range(3):
+        y.copy_(x)
+    assert y.grad_fn.next_functions[0][0] is None
+
+
+def test_detached_tensors_share_memory_and_versions(leaf):
+    x = leaf([1.0, 2.0])
+    y = x.tanh()
+    d = y.detach()
+    assert not d.requires_grad
+    d.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
