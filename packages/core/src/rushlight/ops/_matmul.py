@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -290,58 +293,94 @@ def _tensordot(a: Any, b: Any, dims: Any) -> Any:
     return product.reshape([a.shape[d] for d in free_a] + [b.shape[d] for d in free_b])
 
 
-# -- einsum: contracts two operands at a time, each pair by one bmm
+# -- einsum: planned once for an equation and shapes, then two operands at a time, each pair by one product
+
+
+class _Prepare(NamedTuple):
+    """What happens to an operand before its product; None: nothing."""
+
+    diagonals: tuple[tuple[int, int], ...]
+    summed: tuple[int, ...] | None = None
+    expanded: tuple[int, ...] | None = None
+    order: tuple[int, ...] | None = None
+    shape: tuple[int, ...] | None = None
+
+    def __call__(self, x: Any) -> Any:
+        for first, second in self.diagonals:
+            x = x.diagonal(0, first, second)
+        if self.summed is not None:
+            x = x.sum(self.summed)
+        if self.expanded is not None:
+            x = x.expand(self.expanded)
+        if self.order is not None:
+            x = x.permute(self.order)
+        return x if self.shape is None else x.reshape(self.shape)
+
+
+class _Product(NamedTuple):
+    left: _Prepare
+    right: _Prepare
+    product: Op
+    shape: tuple[int, ...] | None
 
 
 def _einsum(equation: str, operands: list[Any]) -> Any:
-    if not operands:
+    steps, last = _einsum_plan(equation, tuple([tuple(x.shape) for x in operands]))
+    x = operands[0]
+    for step, y in zip(steps, operands[1:], strict=True):
+        x = step.product.operator(step.left(x), step.right(y))
+        if step.shape is not None:
+            x = x.reshape(step.shape)
+    return last(x)
+
+
+@lru_cache(maxsize=1024)
+def _einsum_plan(equation: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[_Product, ...], _Prepare]:
+    if not shapes:
         raise RuntimeError("einsum(): must provide at least one operand")
-    inputs, output = _einsum_labels(equation, operands)
+    inputs, output = _einsum_labels(equation, [len(shape) for shape in shapes])
     sizes: dict[str, int] = {}
-    for labels, x in zip(inputs, operands, strict=True):
-        for label, n in zip(labels, x.shape, strict=True):
+    for labels, shape in zip(inputs, shapes, strict=True):
+        for label, n in zip(labels, shape, strict=True):
             if sizes.setdefault(label, n) != n and n != 1:
                 if sizes[label] != 1:
                     raise RuntimeError(
-                        f"einsum(): subscript {label} has size {n} for operand with shape {list(x.shape)} which does not broadcast with previously seen size {sizes[label]}"
+                        f"einsum(): subscript {label} has size {n} for operand with shape {list(shape)} which does not "
+                        f"broadcast with previously seen size {sizes[label]}"
                     )
                 sizes[label] = n
-    terms = [_einsum_diagonals(labels, x) for labels, x in zip(inputs, operands, strict=True)]
-    while len(terms) > 1:
-        (a, x), (b, y) = terms[:2]
-        kept = set(output).union(*(labels for labels, _ in terms[2:]))
-        terms[:2] = [_einsum_pair(a, x, b, y, kept, sizes)]
-    labels, x = terms[0]
-    summed = [d for d, label in enumerate(labels) if label not in output]
-    if summed:
-        x = x.sum(summed)
-        labels = [label for label in labels if label in output]
-    return x.permute([labels.index(label) for label in output]) if labels != output else x
+    terms = [_einsum_diagonals(labels, shape) for labels, shape in zip(inputs, shapes, strict=True)]
+    steps: list[_Product] = []
+    labels, shape, diagonals = terms[0]
+    for i, (other, other_shape, other_diagonals) in enumerate(terms[1:], 2):
+        kept = set(output).union(*(names for names, _, _ in terms[i:]))
+        step, labels = _einsum_pair(labels, shape, diagonals, other, other_shape, other_diagonals, kept, sizes)
+        steps.append(step)
+        shape, diagonals = [sizes[label] for label in labels], ()
+    summed = tuple(d for d, label in enumerate(labels) if label not in output)
+    labels = [label for label in labels if label in output]
+    order = tuple(labels.index(label) for label in output)
+    return tuple(steps), _Prepare(diagonals, summed or None, None, order if labels != output else None)
 
 
-def _einsum_labels(equation: str, operands: list[Any]) -> tuple[list[list[str]], list[str]]:
+def _einsum_labels(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
     parts = left.split(",")
-    if len(parts) != len(operands):
-        problem = "fewer" if len(parts) > len(operands) else "more"
-        raise RuntimeError(
-            f"einsum(): {problem} operands were provided than specified in the equation, got {len(operands)} for {equation!r}"
-        )
-    hidden = max(
-        [x.ndim - len(p.replace("...", "")) for p, x in zip(parts, operands, strict=True) if "..." in p], default=0
-    )
+    if len(parts) != len(ranks):
+        problem = "fewer" if len(parts) > len(ranks) else "more"
+        raise RuntimeError(f"einsum(): {problem} operands were provided than specified in the equation, got {len(ranks)} for {equation!r}")
+    hidden = max([rank - len(p.replace("...", "")) for p, rank in zip(parts, ranks, strict=True) if "..." in p], default=0)
     inputs = []
-    for i, (part, x) in enumerate(zip(parts, operands, strict=True)):
+    for i, (part, rank) in enumerate(zip(parts, ranks, strict=True)):
         names = part.replace("...", "")
         if not all(c.isalpha() and c.isascii() for c in names):
-            raise RuntimeError(
-                f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z], got {part!r}"
-            )
-        rest = x.ndim - len(names)
+            raise RuntimeError(f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z], got {part!r}")
+        rest = rank - len(names)
         if rest < 0 or (rest and "..." not in part):
             raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({len(names)}) does not match the number of dimensions ({x.ndim}) for operand {i} and no ellipsis was given"
+                f"einsum(): the number of subscripts in the equation ({len(names)}) does not match the number of dimensions "
+                f"({rank}) for operand {i} and no ellipsis was given"
             )
         before, _, after = part.partition("...")
         ellipsis = [f"...{d}" for d in range(hidden - rest, hidden)] if "..." in part else []
@@ -350,7 +389,7 @@ def _einsum_labels(equation: str, operands: list[Any]) -> tuple[list[list[str]],
     if arrow:
         before, _, after = right.partition("...")
         output = [*before, *(dots if "..." in right else []), *after]
-        seen = set().union(*inputs) if inputs else set()
+        seen = set().union(*inputs)
         for label in output:
             if label not in seen or output.count(label) > 1:
                 reason = "more than once" if output.count(label) > 1 else "but does not appear in any input"
@@ -361,49 +400,54 @@ def _einsum_labels(equation: str, operands: list[Any]) -> tuple[list[list[str]],
     return inputs, output
 
 
-def _einsum_diagonals(labels: list[str], x: Any) -> tuple[list[str], Any]:
+def _einsum_diagonals(labels: list[str], shape: Sequence[int]) -> tuple[list[str], list[int], tuple[tuple[int, int], ...]]:
+    labels, sizes, diagonals = list(labels), list(shape), []
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
-            if x.shape[first] != x.shape[second]:
-                raise RuntimeError(
-                    f"einsum(): subscript {label} is repeated for operand with shape {list(x.shape)} but the sizes don't match"
-                )
-            x = x.diagonal(0, first, second)
-            labels = [name for d, name in enumerate(labels) if d not in (first, second)] + [label]
-    return labels, x
+            n = sizes[first]
+            if n != sizes[second]:
+                raise RuntimeError(f"einsum(): subscript {label} is repeated for operand with shape {list(shape)} but the sizes don't match")
+            diagonals.append((first, second))
+            for names in (labels, sizes):
+                del names[second], names[first]
+            labels.append(label)
+            sizes.append(n)
+    return labels, sizes, tuple(diagonals)
 
 
 def _einsum_pair(
-    a: list[str], x: Any, b: list[str], y: Any, kept: set[str], sizes: dict[str, int]
-) -> tuple[list[str], Any]:
-    # A label that neither the other operand nor the rest needs is summed at once; size 1 beside a larger size broadcasts.
-    for labels, other in ((a, b), (b, a)):
-        drop = [d for d, label in enumerate(labels) if label not in kept and label not in other]
-        if drop and labels is a:
-            x, a = x.sum(drop), [label for d, label in enumerate(a) if d not in drop]
-        elif drop:
-            y, b = y.sum(drop), [label for d, label in enumerate(b) if d not in drop]
-    x = x.expand([sizes[label] if label in b else n for label, n in zip(a, x.shape, strict=True)])
-    y = y.expand([sizes[label] if label in a else n for label, n in zip(b, y.shape, strict=True)])
+    a: list[str], a_shape: list[int], a_diagonals: Any, b: list[str], b_shape: list[int], b_diagonals: Any, kept: set[str], sizes: dict[str, int]
+) -> tuple[_Product, list[str]]:
+    def reduce(labels: list[str], shape: list[int], other: list[str]) -> tuple[list[str], list[int], tuple[int, ...]]:
+        # A label that neither the other operand nor the rest needs is summed at once.
+        summed = tuple(d for d, label in enumerate(labels) if label not in kept and label not in other)
+        return [x for d, x in enumerate(labels) if d not in summed], [n for d, n in enumerate(shape) if d not in summed], summed
+
+    a, a_shape, a_summed = reduce(a, a_shape, b)
+    b, b_shape, b_summed = reduce(b, b_shape, a)
     batch = [label for label in a if label in b and label in kept]
     inner = [label for label in a if label in b and label not in kept]
     rows = [label for label in a if label not in b]
     columns = [label for label in b if label not in a]
-    if not inner and not batch and not rows and not columns:
-        return [], x * y
-    count = lambda labels, t, names: int(np.prod([t.shape[names.index(label)] for label in labels], dtype=int))
-    nb, nk, nr, nc = count(batch, x, a), count(inner, x, a), count(rows, x, a), count(columns, y, b)
-    x = x.permute([a.index(label) for label in batch + rows + inner])
-    y = y.permute([b.index(label) for label in batch + inner + columns])
-    shape = (
-        [sizes[label] for label in batch]
-        + [*x.shape[len(batch) : len(batch) + len(rows)]]
-        + [*y.shape[len(batch) + len(inner) :]]
-    )
-    if batch:
-        product = bmm.operator(x.reshape(nb, nr, nk), y.reshape(nb, nk, nc))
-    else:
-        product = mm.operator(x.reshape(nr, nk), y.reshape(nk, nc))
-    return batch + rows + columns, product.reshape(shape)
+    count = lambda labels: prod(sizes[label] for label in labels)  # noqa: E731
+
+    def prepare(labels: list[str], shape: list[int], summed: tuple[int, ...], diagonals: Any, other: list[str], order: list[str], folded: tuple[int, ...]) -> _Prepare:
+        wide = [sizes[label] if label in other else n for label, n in zip(labels, shape, strict=True)]  # size 1 broadcasts
+        full = [wide[labels.index(label)] for label in order]
+        return _Prepare(
+            diagonals,
+            summed or None,
+            tuple(wide) if wide != shape else None,
+            tuple(labels.index(label) for label in order) if labels != order else None,
+            folded if list(folded) != full else None,
+        )
+
+    outer = (count(batch),) if batch else ()
+    left = prepare(a, a_shape, a_summed, a_diagonals, b, batch + rows + inner, (*outer, count(rows), count(inner)))
+    right = prepare(b, b_shape, b_summed, b_diagonals, a, batch + inner + columns, (*outer, count(inner), count(columns)))
+    result = batch + rows + columns
+    product = (*outer, count(rows), count(columns))
+    shape = tuple(sizes[label] for label in result)
+    return _Product(left, right, bmm if batch else mm, shape if shape != product else None), result
