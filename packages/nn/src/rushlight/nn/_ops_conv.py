@@ -46,6 +46,10 @@ def _sides(name: str, padding: Any, kernel: Sizes, stride: Sizes, dilation: Size
     return [(size, size) for size in sizes]
 
 
+def _by(sizes: Sequence[int]) -> str:
+    return " x ".join(map(str, sizes))
+
+
 def _convolve(input: Tensor, weight: Tensor, stride: Sizes, dilation: Sizes, groups: int) -> Tensor:
     """The sum over the positions of the window of a product of matrices each; (N, C, *) without padding."""
     batch, channels, *sizes = input.shape
@@ -53,7 +57,7 @@ def _convolve(input: Tensor, weight: Tensor, stride: Sizes, dilation: Sizes, gro
     reach = [step * (size - 1) + 1 for step, size in zip(dilation, kernel, strict=True)]
     if any(size < need for size, need in zip(sizes, reach, strict=True)):
         raise RuntimeError(
-            f"Calculated padded input size per channel: {tuple(sizes)}. Kernel size: {tuple(kernel)}. "
+            f"Calculated padded input size per channel: ({_by(sizes)}). Kernel size: ({_by(kernel)}). "
             "Kernel size can't be greater than actual input size"
         )
     count = tuple((size - need) // step + 1 for size, need, step in zip(sizes, reach, stride, strict=True))

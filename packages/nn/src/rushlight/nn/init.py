@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 _LINEAR = {f"conv{transposed}{n}d" for transposed in ("", "_transpose") for n in (1, 2, 3)} | {"linear", "sigmoid"}
-_GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4, **dict.fromkeys(_LINEAR, 1.0)}
+_GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4, **dict.fromkeys(_LINEAR, 1)}
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -87,7 +87,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fills with normally distributed values cut to [a, b], by inverting the distribution function."""
+    """Fills with normally distributed values, drawn again until they lie in [a, b]."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
@@ -96,12 +96,27 @@ def trunc_normal_(
         )
 
     def cdf(x: float) -> float:
-        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+        return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
+
+    peak = min(max(mean, a), b)
+
+    def draw() -> tuple[Tensor, Tensor]:
+        """Candidates, and which of them count."""
+        values = rl.empty_like(tensor)
+        if cdf(b) - cdf(a) >= 0.3:
+            values.normal_(mean, std, generator=generator)
+            return values, (values >= a) & (values <= b)
+        values.uniform_(a, b, generator=generator)
+        density = rl.exp((((peak - mean) / std) ** 2 - ((values - mean) / std) ** 2) / 2)
+        return values, rl.empty_like(tensor).uniform_(generator=generator) <= density
 
     with rl.no_grad():
-        low, high = cdf((a - mean) / std), cdf((b - mean) / std)
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        return tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
+        values, done = draw()
+        while not bool(done.all()):
+            more, good = draw()
+            values = rl.where(done, values, more)
+            done = done | good
+        return tensor.copy_(values)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:

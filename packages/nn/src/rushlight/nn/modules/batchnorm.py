@@ -30,6 +30,8 @@ class _NormBase(Module):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.num_features = num_features
@@ -38,8 +40,8 @@ class _NormBase(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         options = {"device": device, "dtype": dtype}
-        for name in ("weight", "bias"):
-            self.register_parameter(name, Parameter(rl.empty(num_features, **options)) if affine else None)
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, Parameter(rl.empty(num_features, **options)) if wanted else None)
         tracked = track_running_stats
         self.register_buffer("running_mean", rl.zeros(num_features, **options) if tracked else None)
         self.register_buffer("running_var", rl.ones(num_features, **options) if tracked else None)
@@ -59,7 +61,8 @@ class _NormBase(Module):
         self.reset_running_stats()
         if self.affine:
             init.ones_(self.weight)
-            init.zeros_(self.bias)
+            if self.bias is not None:
+                init.zeros_(self.bias)
 
     def _check_input_dim(self, input: Tensor) -> None:
         raise NotImplementedError
@@ -68,7 +71,7 @@ class _NormBase(Module):
         """The arguments."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *args: Any) -> None:
@@ -110,6 +113,7 @@ _DOC = """Normalises each channel of an input {shape} to mean 0 and variance 1, 
         track_running_stats: Whether running statistics are kept; if not, those of the batch are always used.
         device: Where parameters and buffers are made.
         dtype: Their type.
+        bias: Whether there is a shift.
 
     Attributes:
         weight: (C,), the scale, first 1.

@@ -62,7 +62,7 @@ class LayerNorm(Module):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
 
 
 class GroupNorm(Module):
@@ -75,6 +75,7 @@ class GroupNorm(Module):
         affine: Whether scale and shift are learned.
         device: Where the parameters are made.
         dtype: Their type.
+        bias: Whether there is a shift.
 
     Attributes:
         weight: (C,), the scale, first 1.
@@ -89,6 +90,8 @@ class GroupNorm(Module):
         affine: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if num_channels % num_groups != 0:
@@ -97,9 +100,9 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        for name in ("weight", "bias"):
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
             self.register_parameter(
-                name, Parameter(rl.empty(num_channels, device=device, dtype=dtype)) if affine else None
+                name, Parameter(rl.empty(num_channels, device=device, dtype=dtype)) if wanted else None
             )
         self.reset_parameters()
 
@@ -107,7 +110,8 @@ class GroupNorm(Module):
         """Sets scale 1 and shift 0."""
         if self.affine:
             init.ones_(self.weight)
-            init.zeros_(self.bias)
+            if self.bias is not None:
+                init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, *) to the same shape."""
@@ -115,4 +119,4 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
