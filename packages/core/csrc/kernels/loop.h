@@ -244,7 +244,9 @@ inline constexpr int kRaw = -1;
 template <int kParams, class P>
 struct Params {
   P values[kParams];
-  explicit Params(const void* from) { __builtin_memcpy(values, from, sizeof values); }
+  explicit Params(const void* from) {
+    for (int k = 0; k < kParams; ++k) values[k] = static_cast<const P*>(from)[k];
+  }
 };
 template <class P>
 struct Params<0, P> {
@@ -296,34 +298,37 @@ struct Kernel {
   static inline void loop(char* out, const char* const* in, int64_t n, const Values& params, std::index_sequence<K...>) {
     auto* o = reinterpret_cast<Stored<R>*>(out);
     const char* const source[] = {in[K]...};
-    if constexpr (G::kGuards) {
-      bool rare = false;
-      for (int64_t i = 0; i < n; ++i) rare |= formula<typename G::Test>()(load<A>(source[K], i)...);
-      if (__builtin_expect(rare, 0)) {
-        for (int64_t i = 0; i < n; ++i) {
-          o[i] = formula<typename G::Test>()(load<A>(source[K], i)...)
-                     ? formula<typename G::Serve>()(load<A>(source[K], i)...)
-                     : evaluate<F>(params, load<A>(source[K], i)...);
-        }
-        return;
-      }
-    }
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) o[i] = static_cast<R>(evaluate<F>(params, load<A>(source[K], i)...));
   }
 
-  static void blocks(char* out, const char* const* in, int64_t n, const void* params) {
-    const Values p(params);
+  // The formula for all elements, then `Serve` for the rare ones. R has the size of the inputs.
+  template <size_t... K>
+  static inline void guarded_loop(char* out, const char* const* in, int64_t n, std::index_sequence<K...> all) {
+    using Flag = std::conditional_t<sizeof(R) == 4, int32_t, int64_t>;  // as wide as the elements, to vectorise
+    Flag rare = 0;
+    for (int64_t i = 0; i < n; ++i) rare |= formula<typename G::Test>()(load<A>(in[K], i)...) ? Flag(1) : Flag(0);
+    R buffer[kGuardBlock];
+    loop(rare ? reinterpret_cast<char*>(buffer) : out, in, n, Values(nullptr), all);
+    if (__builtin_expect(rare == 0, 1)) return;
+    for (int64_t i = 0; i < n; ++i) {
+      if (formula<typename G::Test>()(load<A>(in[K], i)...)) buffer[i] = formula<typename G::Serve>()(load<A>(in[K], i)...);
+    }
+    __builtin_memcpy(out, buffer, n * sizeof(R));
+  }
+
+  // n is a multiple of kBlock, which spares the remainder of the loop.
+  __attribute__((flatten)) static void blocks(char* out, const char* const* in, int64_t n, const void* params) {
+    constexpr auto kAll = std::index_sequence_for<A...>();
     if constexpr (G::kGuards) {
       for (int64_t i = 0; i < n; i += kGuardBlock) {
         const char* at[kInputs] = {};
-        int k = 0;
-        ((at[k] = in[k] + i * int64_t{sizeof(A)}, ++k), ...);
+        for (int k = 0; k < kInputs; ++k) at[k] = in[k] + i * int64_t{sizeof(R)};
         const int64_t m = n - i < kGuardBlock ? n - i : kGuardBlock;
-        loop(out + i * int64_t{sizeof(R)}, at, m & -kBlock, p, std::index_sequence_for<A...>());
+        guarded_loop(out + i * int64_t{sizeof(R)}, at, m & -kBlock, kAll);
       }
     } else {
-      loop(out, in, n & -kBlock, p, std::index_sequence_for<A...>());
+      loop(out, in, n & -kBlock, Values(params), kAll);
     }
   }
 
@@ -350,7 +355,7 @@ struct HotKernel : Kernel<F, NoGuard, R, 0, T, T, T> {
   enum class Single { None, First, Second };
 
   template <Single kSingle>
-  static void dense(char* out, const char* const* in, int64_t n, const void*) {
+  __attribute__((flatten)) static void dense(char* out, const char* const* in, int64_t n, const void*) {
     auto* o = reinterpret_cast<Stored<R>*>(out);
     const char *a = in[0], *b = in[1];
     if constexpr (kSingle == Single::None) {

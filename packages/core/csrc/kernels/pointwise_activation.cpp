@@ -74,7 +74,7 @@ void fill_smooth(Registrar& ops) {
   ops.unary<Floats>("log_sigmoid", [](auto x) { return -vm::softplus(-x); });
   ops.unary<Floats>("mish", [](auto x) { return mish(x); });
   ops.add<1, 1, Floats>("logit", [](auto x, const auto* p) {
-    const auto z = p[0] < 0 ? x : limit(x, p[0], 1 - p[0]);
+    const auto z = limit(x, p[0], 1 - p[0]);
     return vm::log(z / (1 - z));
   });
 }

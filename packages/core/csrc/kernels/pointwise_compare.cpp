@@ -37,8 +37,9 @@ RL_INLINE T minimum(T a, T b) {
 // A NaN among x and the bounds comes through; -0 within the bounds keeps its sign.
 template <class T>
 RL_INLINE T clamp(T x, T low, T high) {
-  const T raised = (x < low) | is_nan(low) ? low : x;
-  return (raised > high) | is_nan(high) ? high : raised;
+  T y = !(x >= low) ? low : x;
+  y = !(y <= high) ? high : y;
+  return is_nan(x) ? x : y;
 }
 
 template <class T>

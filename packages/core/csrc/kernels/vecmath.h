@@ -137,12 +137,14 @@ RL_INLINE double madd(double a, double b, double c) {
 #endif
 }
 
-// c[0] + c[1] x + ...
-template <class T, size_t N>
+// c[0] + c[1] x + ... Unrolled by recursion: a loop in the formula would keep the loop over elements from vectorising.
+template <size_t K = 0, class T, size_t N>
 RL_INLINE T polynomial(T x, const T (&c)[N]) {
-  T sum = c[N - 1];
-  for (int k = static_cast<int>(N) - 2; k >= 0; --k) sum = madd(sum, x, c[k]);
-  return sum;
+  if constexpr (K + 1 == N) {
+    return c[K];
+  } else {
+    return madd(polynomial<K + 1>(x, c), x, c[K]);
+  }
 }
 
 template <class T>
