@@ -24,3 +24,6 @@ from rushlight.utils.data.sampler import (
 )
 
 _claim(globals())
+
+for _function in (default_collate, default_convert, get_worker_info):
+    _function.__module__ = __name__
