@@ -1,7 +1,7 @@
 """Trains a small convolutional network on 1,437 images of handwritten digits and tests it on 360 others.
 
-    python examples/digits.py                # a minute at most; writes digits.png
-    python examples/digits.py --epochs 5 --picture ""
+python examples/digits.py                # a minute at most; writes digits.png
+python examples/digits.py --epochs 5 --picture ""
 """
 
 import argparse
@@ -117,7 +117,9 @@ def main() -> None:
     labels = torch.cat([labels for _, labels in test_loader])
     model = network()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-    print(f"{len(train_set)} images to train on, {len(test_set)} held out, {sum(p.numel() for p in model.parameters())} parameters")
+    print(
+        f"{len(train_set)} images to train on, {len(test_set)} held out, {sum(p.numel() for p in model.parameters())} parameters"
+    )
 
     losses, accuracies, seconds = [], [], 0.0
     for epoch in range(1, args.epochs + 1):

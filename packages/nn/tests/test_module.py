@@ -90,9 +90,9 @@ def test_members_need_init_first():
 @pytest.mark.parametrize("register", ["register_parameter", "register_buffer", "add_module"])
 def test_names_are_checked(register):
     m = Scale()
-    with pytest.raises(KeyError, match="can't contain"):
+    with pytest.raises(KeyError, match='can.*t contain "."'):
         getattr(m, register)("a.b", None)
-    with pytest.raises(KeyError, match="can't be empty"):
+    with pytest.raises(KeyError, match="be empty string"):
         getattr(m, register)("", None)
     with pytest.raises(TypeError, match="should be a string"):
         getattr(m, register)(3, None)
@@ -381,7 +381,9 @@ def test_full_backward_hooks_see_and_replace_gradients():
 
 def test_full_backward_hook_without_gradients_of_inputs():
     m, seen = Scale(), []
-    m.register_full_backward_hook(lambda mod, grad_input, grad_output: seen.append((grad_input, grad_output[0].tolist())))
+    m.register_full_backward_hook(
+        lambda mod, grad_input, grad_output: seen.append((grad_input, grad_output[0].tolist()))
+    )
     m(torch.ones(3)).sum().backward()
     assert seen == [((None,), [1, 1, 1])]
 

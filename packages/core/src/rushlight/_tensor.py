@@ -128,7 +128,7 @@ def reduce(self: Any, protocol: int) -> tuple[Any, ...]:
         )
     plain = self.detach().cpu()
     array = np.array((plain.view(_C.int16) if self.dtype is _C.bfloat16 else plain).numpy())
-    attributes = vars(self) if type(self) is not _C.Tensor else None
+    attributes = getattr(self, "__dict__", None) if type(self) is not _C.Tensor else None
     return rebuild, (type(self), array, self.dtype, str(self.device), self.requires_grad, attributes)
 
 

@@ -23,7 +23,9 @@ def _check(name: str, input: Tensor, target: Tensor, weight: Tensor | None) -> i
             )
         raise RuntimeError(f"Expected target size {expected}, got {list(target.shape)}")
     if target.dtype not in (rl.int64, rl.uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype}. Pass class numbers as int64.")
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {target.dtype}. Pass class numbers as int64."
+        )
     if weight is not None and (weight.dim() != 1 or weight.numel() != input.size(dim)):
         raise RuntimeError(
             f"weight tensor should be defined either for all {input.size(dim)} classes or no classes but got weight "

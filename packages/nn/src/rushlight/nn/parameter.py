@@ -34,20 +34,13 @@ class Parameter(Tensor):
     """
 
     __torch_function__ = _disabled_torch_function_impl  # results of operators are plain tensors
+    _prints_as_tensor = True
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         return _as_member(cls, data, requires_grad)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
-        return memo[id(self)]
-
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
-
-    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.detach(), self.requires_grad)
 
 
 class Buffer(Tensor):
@@ -59,13 +52,10 @@ class Buffer(Tensor):
     """
 
     __torch_function__ = _disabled_torch_function_impl
+    _prints_as_tensor = True
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         buffer = _as_member(cls, data, False if data is None else data.requires_grad)
         buffer.persistent = persistent
         return buffer
-
-
-def _rebuild(cls: type[Parameter], data: Tensor, requires_grad: bool) -> Parameter:
-    return cls(data, requires_grad)

@@ -262,9 +262,9 @@ class Module(ModuleBase):
         if isinstance(value, Parameter):
             kind, members, register = "parameters", "_parameters", self.register_parameter
         elif isinstance(value, Module):
-            kind, members, register = "module", "_modules", self.register_module
+            kind, members, register = "module", "_modules", self._set_module
         elif isinstance(value, Buffer):
-            kind, members, register = "buffers", "_buffers", self._register_own_buffer
+            kind, members, register = "buffers", "_buffers", self._set_buffer
         else:
             self._set_registered(name, value)
             return
@@ -274,7 +274,11 @@ class Module(ModuleBase):
             self._forget(name)
         register(name, value)
 
-    def _register_own_buffer(self, name: str, buffer: Buffer) -> None:
+    def _set_module(self, name: str, module: Module) -> None:
+        # Unlike add_module it does not look whether the name is taken: __getattr__ of a wrapper may not work yet.
+        self._modules[name] = _replaced(_global_module_hooks, self, name, module)
+
+    def _set_buffer(self, name: str, buffer: Buffer) -> None:
         self.register_buffer(name, buffer, buffer.persistent)
 
     def _set_registered(self, name: str, value: Any) -> None:
