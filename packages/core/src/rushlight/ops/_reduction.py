@@ -238,36 +238,20 @@ def _spread(name: str, root: bool, with_mean: bool) -> tuple[Op, ...]:
         spread = (xp.std if root else xp.var)(x, axis=_axis(dim), ddof=ddof, keepdims=keepdim)
         return (spread, xp.mean(x, axis=_axis(dim), keepdims=keepdim)) if with_mean else spread
 
-    def gradient(grads: Any, results: Any, self: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-        grad = grads[0]
-        if root and grad is not None:
-            import rushlight
-
-            grad = rushlight.where(results[0] == 0, 0, grad / (2 * results[0]))
-        total = None if grad is None else _var_grad(grad, self, dim, correction, keepdim)
-        if with_mean and grads[1] is not None:
-            of_mean = _restored(grads[1], self, dim, keepdim).expand(self.shape) / _reduced_numel(self, dim)
-            total = of_mean if total is None else total + of_mean
-        return total
-
-    def rule(dim: bool, correction: bool) -> Any:
-        # One signature an overload: what each of them lacks is fixed here.
+    def rule(dim: str, correction: str, keepdim: str) -> str:
+        grad, result = ("grads[0]", "results[0]") if with_mean else ("grad", "result")
+        if root:
+            grad = f"where({result} == 0, 0, {grad} / (2 * {result}))"
+        scale = f"2 / (reduced_numel(self, {dim}) - {correction})"
+        total = f"unsqueeze_reduced({grad}, self, {dim}, {keepdim}) * ((self - mean(self, {dim}, True)) * ({scale}))"
         if with_mean:
-            if correction:
-                return lambda grads, results, self, dim, correction, keepdim: gradient(grads, results, self, dim, correction, keepdim)
-            if dim:
-                return lambda grads, results, self, dim, unbiased, keepdim: gradient(grads, results, self, dim, int(unbiased), keepdim)
-            return lambda grads, results, self, unbiased: gradient(grads, results, self, None, int(unbiased), False)
-        if correction:
-            return lambda grad, result, self, dim, correction, keepdim: gradient((grad,), (result,), self, dim, correction, keepdim)
-        if dim:
-            return lambda grad, result, self, dim, unbiased, keepdim: gradient((grad,), (result,), self, dim, int(unbiased), keepdim)
-        return lambda grad, result, self, unbiased: gradient((grad,), (result,), self, None, int(unbiased), False)
+            total += f" + expand_reduced(grads[1] / reduced_numel(self, {dim}), self, {dim}, {keepdim})"
+        return total
 
     return (
         Op(f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> {results}", family=REDUCTION, method=not with_mean, doc=doc)
         .array(array)
-        .grad(self=rule(True, True))
+        .grad(self=rule("dim", "(1 if correction is None else correction)", "keepdim"))
         .samples(
             lambda make, dtype: (
                 Sample((make(3, 4),)),
@@ -278,11 +262,11 @@ def _spread(name: str, root: bool, with_mean: bool) -> tuple[Op, ...]:
         ),
         Op(f"{name}(Tensor self, bool unbiased=True) -> {results}", family=REDUCTION, method=not with_mean, doc=doc)
         .array(lambda xp, x, unbiased: array(xp, x, None, int(unbiased), False))
-        .grad(self=rule(False, False))
+        .grad(self=rule("None", "unbiased", "False"))
         .samples(lambda make, dtype: (Sample((make(3, 4), False)),)),
         Op(f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> {results}", family=REDUCTION, method=not with_mean, doc=doc)
         .array(lambda xp, x, dim, unbiased, keepdim: array(xp, x, dim, int(unbiased), keepdim))
-        .grad(self=rule(True, False))
+        .grad(self=rule("dim", "unbiased", "keepdim"))
         .samples(lambda make, dtype: (Sample((make(3, 4), 0, False)), Sample((make(3, 4), 1, True, True)))),
     )
 
@@ -382,13 +366,6 @@ def _restored(x: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     return x
 
 
-def _reduced_numel(self: Any, dim: Any) -> int:
-    n = 1
-    for d in _dims(self, dim):
-        n *= self.shape[d]
-    return n
-
-
 def _nanmean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if not (self.is_floating_point() or self.is_complex()):
         name = str(self.dtype).rpartition(".")[2]
@@ -412,12 +389,6 @@ def _prod_grad(grad: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     before = rushlight.cat((one, x.narrow(along, 0, n - 1)), along).cumprod(along)
     after = rushlight.cat((one, x.flip(along).narrow(along, 0, n - 1)), along).cumprod(along).flip(along)
     return (grad * (before * after).conj()).reshape(self.shape)
-
-
-def _var_grad(grad: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
-    degrees = max(_reduced_numel(self, dim) - (1 if correction is None else correction), 0)
-    scale = 2 / degrees if degrees else float("nan")
-    return _restored(grad, self, dim, keepdim) * ((self - self.mean(dim, True)) * scale)
 
 
 def _norm_grad(grad: Any, result: Any, self: Any, p: float, dim: Any, keepdim: bool) -> Any:
