@@ -1,19 +1,24 @@
 // The extension rushlight.nn._C.
-#include <rushlight/api.h>
-
+#include "bind.h"
 #include "module_base.h"
 
 namespace {
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "rushlight.nn._C", nullptr, -1, nullptr};
 
+bool register_kernels() {
+  return rl::register_conv() && rl::register_linear() && rl::register_loss() && rl::register_norm() && rl::register_optim() &&
+         rl::register_pool();
+}
+
 }  // namespace
 
 PyMODINIT_FUNC PyInit__C() {
   if (rl::import_api("rushlight-nn") < 0) return nullptr;
+  rl::runtime = {rl::api->parallel_for, rl::api->allocate, rl::api->deallocate, rl::api->gemm};
   PyObject* extension = PyModule_Create(&definition);
   if (!extension) return nullptr;
-  if (!rl::add_module_base(extension)) {
+  if (!rl::add_module_base(extension) || !register_kernels()) {
     Py_DECREF(extension);
     return nullptr;
   }

@@ -10,6 +10,9 @@ from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample
 from rushlight.nn._windows import Sizes, expand, offsets, pad, shifted
 
+# Three ops carry all convolutions: the sum over windows, its gradient with respect to the image, which is the transposed
+# convolution, and its gradient with respect to the weight. Each is the gradient of the others.
+
 
 def _check(name: str, input: Tensor, weight: Tensor, groups: int, n: int, channels: int) -> None:
     if groups <= 0:
@@ -55,11 +58,6 @@ def _convolve(input: Tensor, weight: Tensor, stride: Sizes, dilation: Sizes, gro
     batch, channels, *sizes = input.shape
     out, _, *kernel = weight.shape
     reach = [step * (size - 1) + 1 for step, size in zip(dilation, kernel, strict=True)]
-    if any(size < need for size, need in zip(sizes, reach, strict=True)):
-        raise RuntimeError(
-            f"Calculated padded input size per channel: ({_by(sizes)}). Kernel size: ({_by(kernel)}). "
-            "Kernel size can't be greater than actual input size"
-        )
     count = tuple((size - need) // step + 1 for size, need, step in zip(sizes, reach, stride, strict=True))
     total: Any = 0
     for offset in offsets(tuple(kernel)):
@@ -94,13 +92,23 @@ def _conv(n: int) -> Callable[..., Tensor]:
             )
         batched = input.dim() == n + 2
         sides = _sides(name, padding, weight.shape[2:], stride, dilation)
-        padded = pad(input if batched else input.unsqueeze(0), sides, 0)
-        result = _convolve(padded, weight, stride, dilation, groups)
-        if bias is not None:
-            result = result + bias.reshape(-1, *[1] * n)
+        image = input if batched else input.unsqueeze(0)
+        if any(before != after for before, after in sides):
+            image, sides = pad(image, sides, 0), [(0, 0)] * n
+        around = [before for before, _ in sides]
+        _check_reach(image.shape[2:], weight.shape[2:], around, dilation)
+        result = conv_forward.operator(image, weight, bias, stride, around, dilation, groups)
         return result if batched else result.squeeze(0)
 
     return conv_composite
+
+
+def _check_reach(sizes: Sizes, kernel: Sizes, padding: Sequence[int], dilation: Sizes) -> None:
+    padded = [size + 2 * p for size, p in zip(sizes, padding, strict=True)]
+    if any(size < d * (k - 1) + 1 for size, k, d in zip(padded, kernel, dilation, strict=True)):
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: ({_by(kernel)}). Kernel size can't be greater than actual input size"
+        )
 
 
 def _conv_transpose(n: int) -> Callable[..., Tensor]:
@@ -124,22 +132,79 @@ def _conv_transpose(n: int) -> Callable[..., Tensor]:
                 f"output padding must be smaller than either stride or dilation, but got output_padding={list(extra)}, "
                 f"stride={list(stride)}, dilation={list(dilation)}"
             )
+        if min(stride) <= 0:
+            raise RuntimeError("non-positive stride is not supported")
+        if min(dilation) <= 0:
+            raise RuntimeError("dilation should be greater than zero")
+        if min(padding) < 0:
+            raise RuntimeError(f"negative padding is not supported, got padding={list(padding)}.")
         batched = input.dim() == n + 2
-        x = _spread(input if batched else input.unsqueeze(0), stride)
-        reach = [step * (size - 1) for step, size in zip(dilation, weight.shape[2:], strict=True)]
-        sides = [(far, far + more) for far, more in zip(reach, extra, strict=True)]
-        inputs, out = weight.shape[:2]
-        # The gradient of a convolution is the convolution with the flipped window, its channels exchanged.
-        flipped = weight.flip(tuple(range(2, n + 2))).reshape(groups, inputs // groups, out, *weight.shape[2:])
-        flipped = flipped.transpose(1, 2).reshape(out * groups, inputs // groups, *weight.shape[2:])
-        result = _convolve(pad(x, sides, 0), flipped, (1,) * n, dilation, groups)
-        for dim, cut in enumerate(padding, 2):
-            result = result.narrow(dim, cut, result.size(dim) - 2 * cut)
-        if bias is not None:
-            result = result + bias.reshape(-1, *[1] * n)
+        image = input if batched else input.unsqueeze(0)
+        size = [image.size(0), weight.size(1) * groups]
+        for i in range(n):
+            reach = dilation[i] * (weight.size(2 + i) - 1) + 1
+            size.append((image.size(2 + i) - 1) * stride[i] - 2 * padding[i] + reach + extra[i])
+        if min(size[2:]) <= 0:
+            raise RuntimeError(
+                f"Given input size per channel: {tuple(image.shape[2:])}. Calculated output size per channel: "
+                f"{tuple(size[2:])}. Output size is too small"
+            )
+        if bias is not None and tuple(bias.shape) != (size[1],):
+            raise RuntimeError(
+                f"Given transposed=1, weight of size {list(weight.shape)}, expected bias to be 1-dimensional with "
+                f"{size[1]} elements, but got bias of size {list(bias.shape)} instead"
+            )
+        result = conv_input.operator(image, weight, bias, size, stride, padding, dilation, groups)
         return result if batched else result.squeeze(0)
 
     return conv_transpose_composite
+
+
+def conv_forward_composite(
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> Tensor:
+    result = _convolve(pad(input, [(p, p) for p in padding], 0), weight, stride, dilation, groups)
+    return result if bias is None else result + bias.reshape(-1, *[1] * len(stride))
+
+
+def conv_input_composite(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    size: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    groups: int,
+) -> Tensor:
+    n = len(stride)
+    inputs, out = weight.shape[:2]
+    # The gradient of a convolution is the convolution with the flipped window, its channels exchanged.
+    flipped = weight.flip(tuple(range(2, n + 2))).reshape(groups, inputs // groups, out, *weight.shape[2:])
+    flipped = flipped.transpose(1, 2).reshape(out * groups, inputs // groups, *weight.shape[2:])
+    image = _spread(input, stride)
+    sides = []
+    for i in range(n):
+        far = dilation[i] * (weight.size(2 + i) - 1)
+        sides.append((far, size[2 + i] + 2 * padding[i] - image.size(2 + i)))
+    result = _convolve(pad(image, sides, 0), flipped, (1,) * n, dilation, groups)
+    for dim, cut in enumerate(padding, 2):
+        result = result.narrow(dim, cut, size[dim])
+    return result if bias is None else result + bias.reshape(-1, *[1] * n)
+
+
+def conv_weight_composite(
+    output_grad: Tensor, input: Tensor, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> Tensor:
+    out, channels, *kernel = size
+    batch, _, *count = output_grad.shape
+    image = pad(input, [(p, p) for p in padding], 0)
+    left = output_grad.reshape(batch, groups, out // groups, -1)
+    parts = []
+    for offset in offsets(tuple(kernel)):
+        part = shifted(image, offset, dilation, stride, tuple(count)).reshape(batch, groups, channels, -1)
+        parts.append(rl.matmul(left, part.transpose(-1, -2)).sum(0).reshape(out, channels))
+    return rl.stack(parts, -1).reshape(size)
 
 
 def _spread(input: Tensor, stride: Sequence[int]) -> Tensor:
@@ -233,5 +298,74 @@ def _conv_transpose_record(n: int) -> Op:
     )
 
 
+def _internal_samples(name: str) -> Callable[..., Any]:
+    def samples(make: Any, dtype: Any) -> Any:
+        for stride, padding, dilation, groups in ((1, 1, 1, 1), (2, 1, 1, 2), (2, 0, 2, 1)):
+            geometry = ([stride] * 2, [padding] * 2, [dilation] * 2, groups)
+            image, window = (2, 4, 7, 6), (6, 4 // groups, 3, 2)
+            sides = zip(image[2:], window[2:], strict=True)
+            out = [(size + 2 * padding - dilation * (k - 1) - 1) // stride + 1 for size, k in sides]
+            if name == "conv_forward":
+                yield Sample((make(*image), make(*window), make(6), *geometry))
+            elif name == "conv_input":
+                yield Sample((make(2, 6, *out), make(*window), make(4), list(image), *geometry))
+            else:
+                yield Sample((make(2, 6, *out), make(*image), list(window), *geometry))
+
+    return samples
+
+
+_GEOMETRY = "int[] stride, int[] padding, int[] dilation, int groups"
+
+conv_forward = (
+    Op(
+        f"nn::conv_forward(Tensor input, Tensor weight, Tensor? bias, {_GEOMETRY}) -> Tensor",
+        method=False,
+        out=False,
+        doc="Convolution of (N, C, *) with one number per dimension in each list.",
+    )
+    .composite(conv_forward_composite)
+    .grad(
+        input="conv_input(grad, weight, None, shape(input), stride, padding, dilation, groups)",
+        weight="conv_weight(grad, input, shape(weight), stride, padding, dilation, groups)",
+        bias="channel_sum(grad)",
+    )
+    .samples(_internal_samples("conv_forward"))
+)
+conv_input = (
+    Op(
+        f"nn::conv_input(Tensor input, Tensor weight, Tensor? bias, int[] size, {_GEOMETRY}) -> Tensor",
+        method=False,
+        out=False,
+        doc="The image of shape `size` that takes each element of the input to its window: transposed convolution.",
+    )
+    .composite(conv_input_composite)
+    .grad(
+        input="conv_forward(grad, weight, None, stride, padding, dilation, groups)",
+        weight="conv_weight(input, grad, shape(weight), stride, padding, dilation, groups)",
+        bias="channel_sum(grad)",
+    )
+    .samples(_internal_samples("conv_input"))
+)
+conv_weight = (
+    Op(
+        f"nn::conv_weight(Tensor output_grad, Tensor input, int[] size, {_GEOMETRY}) -> Tensor",
+        method=False,
+        out=False,
+        doc="The gradient of a convolution with respect to its weight of shape `size`.",
+    )
+    .composite(conv_weight_composite)
+    .grad(
+        output_grad="conv_forward(input, grad, None, stride, padding, dilation, groups)",
+        input="conv_input(output_grad, grad, None, shape(input), stride, padding, dilation, groups)",
+    )
+    .samples(_internal_samples("conv_weight"))
+)
+channel_sum = (
+    Op("nn::channel_sum(Tensor input) -> Tensor", method=False, out=False, doc="The sum of each channel of (N, C, *).")
+    .composite(lambda input: input.sum([0, *range(2, input.dim())]))
+    .grad(input=lambda grad, input_shape: grad.reshape(1, -1, *[1] * (len(input_shape) - 2)).expand(input_shape))
+    .samples(lambda make, dtype: (Sample((make(2, 3),)), Sample((make(2, 3, 4, 5),))))
+)
 conv1d, conv2d, conv3d = map(_conv_record, (1, 2, 3))
 conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_conv_transpose_record, (1, 2, 3))

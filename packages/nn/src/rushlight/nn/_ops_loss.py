@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import rushlight as rl
@@ -92,6 +93,105 @@ nll_loss_nd = (
 )
 
 
+def class_loss_composite(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, label_smoothing: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    dim = 1 if input.dim() > 1 else 0
+    normalizer = rl.logsumexp(input, dim)
+    log_p = input - normalizer.unsqueeze(dim)
+    loss, factors = _picked(log_p, target, weight, ignore_index, dim)
+    if label_smoothing != 0:
+        spread = log_p if weight is None else log_p * _along(weight, dim, input.dim())
+        smooth = rl.where(target != ignore_index, -spread.sum(dim), 0)
+        loss = loss * (1 - label_smoothing) + smooth * (label_smoothing / input.size(dim))
+    total = factors.sum() if reduction == 1 else rl.ones((), dtype=input.dtype, device=input.device)
+    return (loss if reduction == 0 else loss.sum() / total), normalizer, total
+
+
+def _class_loss_backward(
+    output_grad: Tensor,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    normalizer: Tensor,
+    total: Tensor,
+    reduction: int,
+    ignore_index: int,
+    label_smoothing: float,
+) -> Tensor:
+    dim = 1 if input.dim() > 1 else 0
+    classes = input.size(dim)
+    counts = target != ignore_index
+    chosen = rl.where(counts, target, 0)
+    probability = (input - normalizer.unsqueeze(dim)).exp()
+    weights = rl.ones(classes, dtype=input.dtype, device=input.device) if weight is None else weight
+    factors = counts.to(input.dtype) * weights.index_select(0, chosen.reshape(-1)).reshape(chosen.shape)
+    slope = (output_grad / total).expand(target.shape)
+    share = slope * factors * (1 - label_smoothing)
+    even = slope * counts.to(input.dtype) * (label_smoothing / classes)
+    grad = probability * (share + even * weights.sum()).unsqueeze(dim)
+    grad = grad - even.unsqueeze(dim) * _along(weights, dim, input.dim())
+    return grad.scatter_add(dim, chosen.unsqueeze(dim), -share.unsqueeze(dim))
+
+
+def class_loss_grad(
+    grads: Sequence[Tensor],
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    label_smoothing: float,
+    results: Sequence[Tensor],
+) -> Tensor:
+    rest = (reduction, ignore_index, label_smoothing)
+    if not rl.is_grad_enabled():
+        return class_loss_backward.operator(grads[0], input, target, weight, results[1], results[2], *rest)
+    normalizer = rl.logsumexp(input, 1 if input.dim() > 1 else 0)  # a function of the input again, to be differentiated
+    return _class_loss_backward(grads[0], input, target, weight, normalizer, results[2], *rest)
+
+
+_CLASS_LOSS = "int reduction, int ignore_index, float label_smoothing"
+
+
+def _class_loss_samples(make: Any, dtype: Any) -> Any:
+    target = rl.tensor([1, 0, 3])
+    yield Sample((make(3, 4), target, None, 1, -100, 0.0))
+    yield Sample((make(3, 4), target, make(4, low=0.5, high=2), 1, 0, 0.1))
+    yield Sample((make(2, 4, 3), rl.tensor([[0, 1, 2], [3, 2, 1]]), None, 0, 2, 0.2))
+
+
+class_loss = (
+    Op(
+        f"nn::class_loss(Tensor input, Tensor target, Tensor? weight, {_CLASS_LOSS}) -> (Tensor, Tensor, Tensor)",
+        method=False,
+        out=False,
+        doc="Cross entropy with class numbers, the logarithms of the sums of exponentials and the divisor of the mean.",
+    )
+    .composite(class_loss_composite)
+    .grad(input=class_loss_grad, target=None, weight=None)
+    .samples(_class_loss_samples)
+)
+class_loss_backward = (
+    Op(
+        "nn::class_loss_backward(Tensor output_grad, Tensor input, Tensor target, Tensor? weight, Tensor normalizer, "
+        f"Tensor total, {_CLASS_LOSS}) -> Tensor",
+        method=False,
+        out=False,
+        differentiable=False,
+        doc="The gradient of `class_loss` with respect to its input.",
+    )
+    .composite(_class_loss_backward)
+    .samples(
+        lambda make, dtype: (
+            Sample(
+                (make(), make(3, 4), rl.tensor([1, 0, 3]), None, make(3, low=2, high=3), make(low=1, high=2), 1, 0, 0.1)
+            ),
+        )
+    )
+)
+
+
 def cross_entropy_loss_composite(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, label_smoothing: float
 ) -> Tensor:
@@ -99,16 +199,8 @@ def cross_entropy_loss_composite(
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if target.shape == self.shape and self.dim() > 0:
         return _soft_cross_entropy(self, target, weight, reduction, label_smoothing)
-    dim = _check("cross_entropy", self, target, weight)
-    log_p = rl.log_softmax(self, dim)
-    loss, factors = _picked(log_p, target, weight, ignore_index, dim)
-    if label_smoothing == 0:
-        return _reduce(loss, factors, reduction)
-    classes = self.size(dim)
-    spread = log_p if weight is None else log_p * _along(weight, dim, self.dim())
-    smooth = rl.where(target != ignore_index, -spread.sum(dim), 0)
-    loss = loss * (1 - label_smoothing) + smooth * (label_smoothing / classes)
-    return _reduce(loss, factors, reduction)
+    _check("cross_entropy", self, target, weight)
+    return class_loss.operator(self, target, weight, reduction, ignore_index, label_smoothing)[0]
 
 
 def _along(weight: Tensor, dim: int, ndim: int) -> Tensor:

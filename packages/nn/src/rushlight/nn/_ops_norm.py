@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import rushlight as rl
 from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample
-
-
-def _normalized(input: Tensor, dims: Sequence[int], eps: float) -> Tensor:
-    centred = input - input.mean(dims, keepdim=True)
-    return centred * rl.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
 
 
 def _check_channels(name: str, tensor: Tensor | None, channels: int) -> None:
@@ -20,6 +16,115 @@ def _check_channels(name: str, tensor: Tensor | None, channels: int) -> None:
 
 
 def batch_norm_composite(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    channels = input.size(1)
+    shape = [1, channels] + [1] * (input.dim() - 2)
+    dims = [0, *range(2, input.dim())]
+    if training:
+        mean = input.mean(dims)
+        centred = input - mean.reshape(shape)
+        variance = (centred * centred).mean(dims)
+        count = input.numel() // max(channels, 1)
+        with rl.no_grad():
+            if running_mean is not None:
+                running_mean.mul_(1 - momentum).add_(mean.detach(), alpha=momentum)
+            if running_var is not None:
+                running_var.mul_(1 - momentum).add_(variance.detach(), alpha=momentum * count / max(count - 1, 1))
+    else:
+        if running_mean is None or running_var is None:
+            raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+        mean, variance = running_mean, running_var
+        centred = input - mean.reshape(shape)
+    scale = rl.rsqrt(variance + eps)
+    result = centred * (scale if weight is None else scale * weight).reshape(shape)
+    return result if bias is None else result + bias.reshape(shape), mean.clone(), scale
+
+
+def _batch_norm_backward(
+    output_grad: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, scale: Tensor, training: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    shape = [1, -1] + [1] * (input.dim() - 2)
+    dims = [0, *range(2, input.dim())]
+    normalized = (input - mean.reshape(shape)) * scale.reshape(shape)
+    weight_grad, bias_grad = (output_grad * normalized).sum(dims), output_grad.sum(dims)
+    factor = (scale if weight is None else scale * weight).reshape(shape)
+    if not training:
+        return output_grad * factor, weight_grad, bias_grad
+    count = input.numel() // max(input.size(1), 1)
+    centred = output_grad - bias_grad.reshape(shape) / count - normalized * (weight_grad.reshape(shape) / count)
+    return centred * factor, weight_grad, bias_grad
+
+
+def batch_norm_grad(
+    grads: Sequence[Tensor],
+    input: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    eps: float,
+    results: Sequence[Tensor],
+) -> tuple[Tensor, Tensor, Tensor]:
+    if not rl.is_grad_enabled():
+        return batch_norm_backward.operator(grads[0], input, weight, results[1], results[2], training)
+    # The gradient is to be differentiated: the statistics are functions of the input again.
+    if training:
+        dims = [0, *range(2, input.dim())]
+        mean = input.mean(dims)
+        centred = input - mean.reshape([1, -1] + [1] * (input.dim() - 2))
+        scale = rl.rsqrt((centred * centred).mean(dims) + eps)
+    else:
+        mean, scale = results[1], results[2]
+    return _batch_norm_backward(grads[0], input, weight, mean, scale, training)
+
+
+_STATISTICS = "Tensor mean, Tensor scale"
+
+batch_norm_channels = (
+    Op(
+        "nn::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+        "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+        method=False,
+        out=False,
+        doc="Batch normalisation, the mean of each channel and the factor ``1 / sqrt(var + eps)``.",
+    )
+    .composite(batch_norm_composite)
+    .grad(("input", "weight", "bias"), batch_norm_grad)
+    .samples(
+        lambda make, dtype: (
+            Sample((make(4, 3), make(3), make(3), None, None, True, 0.1, 1e-5)),
+            Sample((make(2, 3, 4, 5), None, None, make(3), make(3, low=1, high=2), False, 0.1, 1e-5)),
+        )
+    )
+)
+batch_norm_backward = (
+    Op(
+        f"nn::batch_norm_backward(Tensor output_grad, Tensor input, Tensor? weight, {_STATISTICS}, bool training) "
+        "-> (Tensor, Tensor, Tensor)",
+        method=False,
+        out=False,
+        differentiable=False,
+        doc="Gradients of `batch_norm` with respect to input, weight and bias.",
+    )
+    .composite(_batch_norm_backward)
+    .samples(
+        lambda make, dtype: (
+            Sample((make(4, 3), make(4, 3), make(3), make(3), make(3, low=1, high=2), training))
+            for training in (True, False)
+        )
+    )
+)
+
+
+def batch_norm_checked(
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
@@ -40,28 +145,9 @@ def batch_norm_composite(
         ("running_var", running_var),
     ):
         _check_channels(name, tensor, channels)
-    shape = [1, channels] + [1] * (input.dim() - 2)
-    dims = [0, *range(2, input.dim())]
-    if training:
-        mean = input.mean(dims)
-        centred = input - mean.reshape(shape)
-        variance = (centred * centred).mean(dims)
-        count = input.numel() // max(channels, 1)
-        with rl.no_grad():
-            if running_mean is not None:
-                running_mean.mul_(1 - momentum).add_(mean.detach(), alpha=momentum)
-            if running_var is not None:
-                running_var.mul_(1 - momentum).add_(variance.detach(), alpha=momentum * count / max(count - 1, 1))
-    else:
-        if running_mean is None or running_var is None:
-            raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
-        centred = input - running_mean.reshape(shape)
-        variance = running_var
-    scale = rl.rsqrt(variance + eps)
-    if weight is not None:
-        scale = scale * weight
-    result = centred * scale.reshape(shape)
-    return result if bias is None else result + bias.reshape(shape)
+    return batch_norm_channels.operator(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )[0]
 
 
 batch_norm = (
@@ -85,11 +171,109 @@ batch_norm = (
             cudnn_enabled: Unused.
         """,
     )
-    .composite(batch_norm_composite)
+    .composite(batch_norm_checked)
     .samples(
         lambda make, dtype: (
             Sample((make(4, 3), make(3), make(3), None, None, True, 0.1, 1e-5, False)),
             Sample((make(2, 3, 4, 5), make(3), make(3), make(3), make(3, low=1, high=2), False, 0.1, 1e-5, False)),
+        )
+    )
+)
+
+
+def row_norm_composite(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, length: int, period: int, repeat: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    rows = input.reshape(-1, length)
+    mean = rows.mean(1, keepdim=True)
+    centred = rows - mean
+    scale = rl.rsqrt((centred * centred).mean(1, keepdim=True) + eps)
+    result = (centred * scale).reshape(-1, period, length // repeat, repeat)
+    shape = (period, length // repeat, 1)
+    if weight is not None:
+        result = result * weight.reshape(shape)
+    if bias is not None:
+        result = result + bias.reshape(shape)
+    return result.reshape(input.shape), mean.reshape(-1), scale.reshape(-1)
+
+
+def _row_norm_backward(
+    output_grad: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    mean: Tensor,
+    scale: Tensor,
+    length: int,
+    period: int,
+    repeat: int,
+) -> tuple[Tensor, Tensor | None, Tensor]:
+    shape = (-1, period, length // repeat, repeat)
+    normalized = (input.reshape(-1, length) - mean.reshape(-1, 1)) * scale.reshape(-1, 1)
+    grad = output_grad.reshape(shape)
+    bias_grad = grad.sum((0, 3)).reshape(-1 if weight is None else weight.shape)
+    weight_grad = None if weight is None else (grad * normalized.reshape(shape)).sum((0, 3)).reshape(weight.shape)
+    if weight is not None:
+        grad = grad * weight.reshape(period, length // repeat, 1)
+    grad = grad.reshape(-1, length)
+    slope = (grad * normalized).mean(1, keepdim=True)
+    input_grad = (grad - grad.mean(1, keepdim=True) - normalized * slope) * scale.reshape(-1, 1)
+    return input_grad.reshape(input.shape), weight_grad, bias_grad
+
+
+def row_norm_grad(
+    grads: Sequence[Tensor],
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    length: int,
+    period: int,
+    repeat: int,
+    eps: float,
+    results: Sequence[Tensor],
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    if not rl.is_grad_enabled():
+        found = row_norm_backward.operator(grads[0], input, weight, results[1], results[2], length, period, repeat)
+    else:  # the gradient is to be differentiated: the statistics are functions of the input again
+        rows = input.reshape(-1, length)
+        mean = rows.mean(1, keepdim=True)
+        scale = rl.rsqrt(((rows - mean) * (rows - mean)).mean(1, keepdim=True) + eps)
+        found = _row_norm_backward(grads[0], input, weight, mean, scale, length, period, repeat)
+    return found[0], found[1], None if bias is None else found[2].reshape(bias.shape)
+
+
+row_norm = (
+    Op(
+        "nn::row_norm(Tensor input, Tensor? weight, Tensor? bias, int length, int period, int repeat, float eps) "
+        "-> (Tensor, Tensor, Tensor)",
+        method=False,
+        out=False,
+        doc="""Normalises rows of `length` elements, and gives the mean and ``1 / sqrt(var + eps)`` of each.
+
+        Element `i` of row `r` takes entry ``(r % period) * (length / repeat) + i / repeat`` of weight and bias.
+        """,
+    )
+    .composite(row_norm_composite)
+    .grad(("input", "weight", "bias"), row_norm_grad)
+    .samples(
+        lambda make, dtype: (
+            Sample((make(2, 3, 4), make(4), make(4), 4, 1, 1, 1e-5)),
+            Sample((make(2, 6, 5), make(6), make(6), 15, 2, 5, 1e-5)),
+        )
+    )
+)
+row_norm_backward = (
+    Op(
+        f"nn::row_norm_backward(Tensor output_grad, Tensor input, Tensor? weight, {_STATISTICS}, int length, "
+        "int period, int repeat) -> (Tensor, Tensor, Tensor)",
+        method=False,
+        out=False,
+        differentiable=False,
+        doc="Gradients of `row_norm` with respect to input, weight (None without one) and bias.",
+    )
+    .composite(_row_norm_backward)
+    .samples(
+        lambda make, dtype: (
+            Sample((make(2, 6, 5), make(2, 6, 5), make(6), make(4), make(4, low=1, high=2), 15, 2, 5)),
         )
     )
 )
@@ -115,10 +299,7 @@ def layer_norm_composite(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                 f"{list(tensor.shape)} and normalized_shape = {shape}"
             )
-    result = _normalized(input, list(range(-len(shape), 0)), eps)
-    if weight is not None:
-        result = result * weight
-    return result if bias is None else result + bias
+    return row_norm.operator(input, weight, bias, math.prod(shape), 1, 1, eps)[0]
 
 
 layer_norm = (
@@ -151,12 +332,8 @@ def group_norm_composite(
         )
     for name, tensor in (("weight", weight), ("bias", bias)):
         _check_channels(name, tensor, channels)
-    grouped = input.reshape(input.size(0), num_groups, -1)
-    result = _normalized(grouped, [-1], eps).reshape(input.shape)
-    shape = [1, channels] + [1] * (input.dim() - 2)
-    if weight is not None:
-        result = result * weight.reshape(shape)
-    return result if bias is None else result + bias.reshape(shape)
+    inner = math.prod(input.shape[2:])
+    return row_norm.operator(input, weight, bias, channels // num_groups * inner, num_groups, inner, eps)[0]
 
 
 group_norm = (

@@ -61,34 +61,111 @@ def _cover(
     return pad(input, sides, value)
 
 
+def max_pool_composite(
+    input: Tensor, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, count: Sizes
+) -> tuple[Tensor, Tensor]:
+    low = -math.inf if input.dtype.is_floating_point else rl.iinfo(input.dtype).min
+    sizes = input.shape[-len(kernel_size) :]
+    where = rl.arange(math.prod(sizes), device=input.device).reshape(sizes)
+    values = _cover(input, padding, kernel_size, stride, dilation, count, low)
+    where = _cover(where, padding, kernel_size, stride, dilation, count, 0)
+    best = index = None
+    for offset in offsets(tuple(kernel_size)):
+        value = shifted(values, offset, dilation, stride, count)
+        at = shifted(where, offset, dilation, stride, count)
+        if best is None or index is None:
+            best, index = value, at.expand(value.shape)
+            continue
+        greater = (value > best) | (value != value)
+        best, index = rl.where(greater, value, best), rl.where(greater, at, index)
+    return best.contiguous(), index.contiguous()  # type: ignore[union-attr]
+
+
+def max_unpool_composite(input: Tensor, indices: Tensor, size: Sizes, window: Sizes) -> Tensor:
+    n = len(window)
+    flat = rl.zeros([*size[:-n], math.prod(size[-n:])], dtype=input.dtype, device=input.device)
+    return flat.scatter_add(-1, indices.flatten(-n), input.flatten(-n)).reshape(size)
+
+
+def _divisors(
+    input: Tensor, sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, count: Sizes, include_pad: bool
+) -> Tensor:
+    """1 / (elements that count) of each window, of shape `count`."""
+    factors = rl.ones([1] * len(sizes), dtype=input.dtype, device=input.device)
+    for dim, (size, k, s, p, m) in enumerate(zip(sizes, kernel, stride, padding, count, strict=True)):
+        low, high = (-p, size + p) if include_pad else (0, size)
+        weights = [1 / (min(i * s - p + k, high) - max(i * s - p, low)) for i in range(m)]
+        line = rl.tensor(weights, dtype=input.dtype, device=input.device)
+        factors = factors * line.reshape([-1 if d == dim else 1 for d in range(len(sizes))])
+    return factors
+
+
+def _averaged(
+    input: Tensor,
+    sizes: Sizes,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    count: Sizes,
+    include_pad: bool,
+    divisor: int,
+) -> Tensor:
+    if divisor:
+        return input / divisor
+    return input * _divisors(input, sizes, kernel, stride, padding, count, include_pad)
+
+
+def avg_pool_composite(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    count: Sizes,
+    count_include_pad: bool,
+    divisor: int,
+) -> Tensor:
+    sizes, ones = input.shape[-len(kernel_size) :], (1,) * len(kernel_size)
+    padded = _cover(input, padding, kernel_size, stride, ones, count, 0)
+    total: Any = 0
+    for offset in offsets(tuple(kernel_size)):
+        total = total + shifted(padded, offset, ones, stride, count)
+    return _averaged(total, sizes, kernel_size, stride, padding, count, count_include_pad, divisor)
+
+
+def avg_unpool_composite(
+    input: Tensor,
+    size: Sizes,
+    kernel_size: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    count: Sizes,
+    count_include_pad: bool,
+    divisor: int,
+) -> Tensor:
+    n = len(kernel_size)
+    ones = (1,) * n
+    shares = _averaged(input, size[-n:], kernel_size, stride, padding, count, count_include_pad, divisor)
+    image = rl.zeros(size, dtype=input.dtype, device=input.device)
+    padded = _cover(image, padding, kernel_size, stride, ones, count, 0).clone()
+    for offset in offsets(tuple(kernel_size)):
+        shifted(padded, offset, ones, stride, count).add_(shares)
+    for dim, (cut, length) in enumerate(zip(padding, size[-n:], strict=True), len(size) - n):
+        padded = padded.narrow(dim, cut, length)
+    return padded
+
+
 def _max_pool(n: int) -> Callable[..., Any]:
-    def max_pool_composite(
+    def max_pool(
         input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
     ) -> tuple[Tensor, Tensor]:
-        kernel, stride, padding, dilation, count = _geometry(
-            f"max_pool{n}d", input, kernel_size, stride, padding, dilation, ceil_mode, n
-        )
-        low = -math.inf if input.dtype.is_floating_point else rl.iinfo(input.dtype).min
-        sizes = input.shape[-n:]
-        where = rl.arange(math.prod(sizes), device=input.device).reshape(sizes)
-        values = _cover(input, padding, kernel, stride, dilation, count, low)
-        where = _cover(where, padding, kernel, stride, dilation, count, 0)
-        best = index = None
-        for offset in offsets(kernel):
-            value = shifted(values, offset, dilation, stride, count)
-            at = shifted(where, offset, dilation, stride, count)
-            if best is None or index is None:
-                best, index = value, at.expand(value.shape)
-                continue
-            greater = (value > best) | (value != value)
-            best, index = rl.where(greater, value, best), rl.where(greater, at, index)
-        return best.contiguous(), index.contiguous()  # type: ignore[union-attr]
+        windows = _geometry(f"max_pool{n}d", input, kernel_size, stride, padding, dilation, ceil_mode, n)
+        return max_pool_windows.operator(input, *windows)
 
-    return max_pool_composite
+    return max_pool
 
 
 def _avg_pool(n: int) -> Callable[..., Tensor]:
-    def avg_pool_composite(
+    def avg_pool(
         input: Tensor,
         kernel_size: Any,
         stride: Any,
@@ -97,48 +174,153 @@ def _avg_pool(n: int) -> Callable[..., Tensor]:
         count_include_pad: bool,
         divisor_override: int | None = None,
     ) -> Tensor:
-        kernel, stride, padding, dilation, count = _geometry(
+        kernel, stride, padding, _, count = _geometry(
             f"avg_pool{n}d", input, kernel_size, stride, padding, 1, ceil_mode, n
         )
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
-        sizes = input.shape[-n:]
-        padded = _cover(input, padding, kernel, stride, dilation, count, 0)
-        total: Any = 0
-        for offset in offsets(kernel):
-            total = total + shifted(padded, offset, dilation, stride, count)
-        if divisor_override is not None:
-            return total / divisor_override
-        for dim, (size, k, s, p, m) in enumerate(
-            zip(sizes, kernel, stride, padding, count, strict=True), input.dim() - n
-        ):
-            low, high = (-p, size + p) if count_include_pad else (0, size)
-            weights = [1 / (min(i * s - p + k, high) - max(i * s - p, low)) for i in range(m)]
-            factors = rl.tensor(weights, dtype=input.dtype, device=input.device)
-            total = total * factors.reshape([-1 if d == dim else 1 for d in range(input.dim())])
-        return total
+        return avg_pool_windows.operator(
+            input, kernel, stride, padding, count, count_include_pad, divisor_override or 0
+        )
 
-    return avg_pool_composite
+    return avg_pool
+
+
+def adaptive_pool_composite(input: Tensor, output_size: Sizes) -> Tensor:
+    for dim, out in enumerate(output_size, input.dim() - len(output_size)):
+        size = input.size(dim)
+        if out == size:
+            continue
+        means = [
+            input.narrow(dim, i * size // out, -(-(i + 1) * size // out) - i * size // out).mean(dim, keepdim=True)
+            for i in range(out)
+        ]
+        input = rl.cat(means, dim) if means else input.narrow(dim, 0, 0)
+    return input
+
+
+def adaptive_unpool_composite(input: Tensor, size: Sizes, output_size: Sizes) -> Tensor:
+    n = len(output_size)
+    for dim, (out, length) in enumerate(zip(output_size, size[-n:], strict=True), len(size) - n):
+        image = rl.zeros([*input.shape[:dim], length, *input.shape[dim + 1 :]], dtype=input.dtype, device=input.device)
+        for i in range(out):
+            begin, end = i * length // out, -(-(i + 1) * length // out)
+            image.narrow(dim, begin, end - begin).add_(input.narrow(dim, i, 1) / (end - begin))
+        input = image
+    return input
 
 
 def _adaptive_avg_pool(n: int) -> Callable[..., Tensor]:
-    def adaptive_avg_pool_composite(input: Tensor, output_size: Any) -> Tensor:
+    def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
         if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(f"adaptive_avg_pool{n}d: Expected {_ORDINALS[n]} tensor, but got {list(input.shape)}")
-        for dim, out in enumerate(expand("output_size", output_size, n), input.dim() - n):
-            if out < 0:
-                raise RuntimeError(f"adaptive_avg_pool{n}d: elements of output_size must be greater than or equal to 0")
-            size = input.size(dim)
-            if out == size:
-                continue
-            means = [
-                input.narrow(dim, i * size // out, -(-(i + 1) * size // out) - i * size // out).mean(dim, keepdim=True)
-                for i in range(out)
-            ]
-            input = rl.cat(means, dim) if means else input.narrow(dim, 0, 0)
-        return input
+        sizes = expand("output_size", output_size, n)
+        if min(sizes) < 0:
+            raise RuntimeError(f"adaptive_avg_pool{n}d: elements of output_size must be greater than or equal to 0")
+        if min(input.shape[-n:]) == 0:
+            raise RuntimeError(
+                f"adaptive_avg_pool{n}d(): Expected input to have non-zero size for non-batch dimensions, but input has "
+                f"sizes {list(input.shape)}"
+            )
+        return adaptive_pool_windows.operator(input, sizes)
 
-    return adaptive_avg_pool_composite
+    return adaptive_avg_pool
+
+
+_WINDOWS = "int[] kernel_size, int[] stride, int[] padding"
+
+
+def _window_samples(name: str) -> Callable[..., Any]:
+    def samples(make: Any, dtype: Any) -> Any:
+        windows = ([3, 2], [2, 1], [1, 0])
+        count, size = [4, 5], [2, 3, 7, 6]
+        if name == "max_pool":
+            yield Sample((make(*size), *windows, [1, 1], count))
+        elif name == "max_unpool":
+            yield Sample((make(2, 3, 2), rl.tensor([[[0, 5], [5, 1], [2, 2]]] * 2), [2, 3, 6], [3]))
+        elif name == "avg_pool":
+            yield Sample((make(*size), *windows, count, True, 0))
+            yield Sample((make(*size), *windows, count, False, 0))
+        else:
+            yield Sample((make(2, 3, *count), size, *windows, count, True, 0))
+            yield Sample((make(2, 3, *count), size, *windows, count, True, 5))
+
+    return samples
+
+
+max_pool_windows = (
+    Op(
+        f"nn::max_pool(Tensor input, {_WINDOWS}, int[] dilation, int[] count) -> (Tensor, Tensor)",
+        method=False,
+        out=False,
+        doc="The maximum of each of `count` windows over the last dimensions, and its flat position.",
+    )
+    .composite(max_pool_composite)
+    .grad(input="max_unpool(grads[0], results[1], shape(input), kernel_size)")
+    .samples(_window_samples("max_pool"))
+)
+max_unpool = (
+    Op(
+        "nn::max_unpool(Tensor input, Tensor indices, int[] size, int[] window) -> Tensor",
+        method=False,
+        out=False,
+        doc="Zeros of shape `size`, to which each element is added at its flat position in the last dimensions.",
+    )
+    .composite(max_unpool_composite)
+    .grad(
+        input=lambda grad, indices, window: (
+            grad.flatten(-len(window)).gather(-1, indices.flatten(-len(window))).reshape(indices.shape)
+        )
+    )
+    .samples(_window_samples("max_unpool"))
+)
+avg_pool_windows = (
+    Op(
+        f"nn::avg_pool(Tensor input, {_WINDOWS}, int[] count, bool count_include_pad, int divisor) -> Tensor",
+        method=False,
+        out=False,
+        doc="The mean of each of `count` windows over the last dimensions; `divisor` 0 is the size of the window.",
+    )
+    .composite(avg_pool_composite)
+    .grad(
+        input="avg_unpool(grad, shape(input), kernel_size, stride, padding, count, count_include_pad, divisor)",
+    )
+    .samples(_window_samples("avg_pool"))
+)
+avg_unpool = (
+    Op(
+        f"nn::avg_unpool(Tensor input, int[] size, {_WINDOWS}, int[] count, bool count_include_pad, int divisor) "
+        "-> Tensor",
+        method=False,
+        out=False,
+        doc="The gradient of `avg_pool` with respect to its input of shape `size`.",
+    )
+    .composite(avg_unpool_composite)
+    .grad(input="avg_pool(grad, kernel_size, stride, padding, count, count_include_pad, divisor)")
+    .samples(_window_samples("avg_unpool"))
+)
+adaptive_pool_windows = (
+    Op(
+        "nn::adaptive_pool(Tensor input, int[] output_size) -> Tensor",
+        method=False,
+        out=False,
+        doc="The means of windows over the last dimensions that give an output of `output_size`.",
+    )
+    .composite(adaptive_pool_composite)
+    .grad(input="adaptive_unpool(grad, shape(input), output_size)")
+    .samples(lambda make, dtype: (Sample((make(2, 3, 7, 6), [1, 1])), Sample((make(3, 7, 6), [3, 4]))))
+)
+adaptive_unpool = (
+    Op(
+        "nn::adaptive_unpool(Tensor input, int[] size, int[] output_size) -> Tensor",
+        method=False,
+        out=False,
+        doc="The gradient of `adaptive_pool` with respect to its input of shape `size`.",
+    )
+    .composite(adaptive_unpool_composite)
+    .grad(input="adaptive_pool(grad, output_size)")
+    .samples(lambda make, dtype: (Sample((make(2, 3, 3, 4), [2, 3, 7, 6], [3, 4])),))
+)
 
 
 def _max_records(n: int) -> tuple[Op, Op]:

@@ -1,0 +1,87 @@
+#include "bind.h"
+
+namespace rl {
+
+Arg tensor_arg(Tensor* t) {
+  Arg a;
+  if (t == nullptr) return a;
+  a.kind = Kind::Tensor;
+  a.tensor = t;
+  return a;
+}
+
+Arg int_arg(int64_t i) {
+  Arg a;
+  a.kind = Kind::Int;
+  a.i = i;
+  return a;
+}
+
+Arg ints_arg(const int64_t* ints, int count) {
+  Arg a;
+  a.kind = Kind::Ints;
+  a.ints = ints;
+  a.count = count;
+  return a;
+}
+
+PyObject* run_composite(Call& c) {
+  if (c.op->composite == nullptr) {
+    PyErr_Format(PyExc_NotImplementedError, "%s: no kernel for this dtype. Convert to float32 or float64.", c.op->name);
+    return nullptr;
+  }
+  Owned args(PyTuple_New(c.op->nparams));
+  if (!args) return nullptr;
+  for (int i = 0; i < c.op->nparams; ++i) {
+    PyObject* value = api->arg_to_object(c.args[i]);
+    if (value == nullptr) return nullptr;
+    PyTuple_SET_ITEM(args.get(), i, value);
+  }
+  return PyObject_CallObject(c.op->composite, args.get());
+}
+
+PyObject* tuple_of(std::initializer_list<Owned*> items) {
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(items.size()));
+  if (tuple == nullptr) return nullptr;
+  Py_ssize_t i = 0;
+  for (Owned* item : items) PyTuple_SET_ITEM(tuple, i++, *item ? item->release() : Py_NewRef(Py_None));
+  return tuple;
+}
+
+namespace {
+
+bool read_int(PyObject* object, int64_t* value) {
+  if (!PyLong_Check(object) || PyBool_Check(object)) return false;
+  *value = PyLong_AsLongLong(object);
+  if (*value == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool read_sizes(const Arg& a, int n, int64_t* sizes) {
+  int64_t one;
+  if (a.kind == Kind::Int) {
+    one = a.i;
+  } else if (a.kind == Kind::Ints && (a.count == n || a.count == 1)) {
+    for (int i = 0; i < n; ++i) sizes[i] = a.ints[a.count == 1 ? 0 : i];
+    return true;
+  } else if (a.kind != Kind::Object) {
+    return false;
+  } else if (!read_int(a.object, &one)) {
+    if (!PyTuple_Check(a.object) && !PyList_Check(a.object)) return false;
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(a.object);
+    if (count != n && count != 1) return false;
+    for (int i = 0; i < n; ++i) {
+      if (!read_int(PySequence_Fast_GET_ITEM(a.object, count == 1 ? 0 : i), &sizes[i])) return false;
+    }
+    return true;
+  }
+  for (int i = 0; i < n; ++i) sizes[i] = one;
+  return true;
+}
+
+}  // namespace rl

@@ -1,0 +1,611 @@
+// Normalisation, cross entropy and optimiser steps, compiled once per instruction set. Sums run over fixed pieces of the
+// input, so that the number of threads does not change a result.
+#include <type_traits>
+
+#include "norm.h"
+#include "runtime.h"
+#include "rushlight/simd.h"
+
+namespace rl {
+namespace RL_ISA {
+namespace {
+
+constexpr int64_t kGrain = 1 << 15;  // elements that are worth a thread
+
+inline int64_t grain_of(int64_t elements) { return kGrain / (elements + 1) + 1; }
+
+template <class T>
+inline T value_or(const void* p, int64_t i, T otherwise) {
+  return p != nullptr ? static_cast<const T*>(p)[i] : otherwise;
+}
+
+// The sum of f(vector at i) over [0, n); f sees zeros behind the end only if it takes a count.
+template <class T, class F>
+inline double sum_of(int64_t n, const F& f) {
+  Vec<T> sum[4];
+  repeat<4>([&](auto x) RL_INLINE { sum[x.value] = Vec<T>{}; });
+  int64_t i = 0;
+  for (; i + 4 * kLanes<T> <= n; i += 4 * kLanes<T>) {
+    repeat<4>([&](auto x) RL_INLINE { sum[x.value] += f(i + x.value * kLanes<T>, kLanes<T>); });
+  }
+  for (; i < n; i += kLanes<T>) sum[0] += f(i, least(n - i, kLanes<T>));
+  return static_cast<double>(sum_lanes<T>((sum[0] + sum[1]) + (sum[2] + sum[3])));
+}
+// v with the lanes from `count` on set to zero.
+template <class T>
+inline Vec<T> keep(Vec<T> v, int64_t count) {
+  if (count == kLanes<T>) return v;
+  T part[kLanes<T>];
+  store(part, v);
+  return load(part, count);
+}
+template <class T>
+inline Vec<T> get(const T* p, int64_t count) {
+  return count == kLanes<T> ? load(p) : load(p, count);
+}
+template <class T>
+inline void put(T* p, Vec<T> v, int64_t count) {
+  count == kLanes<T> ? store(p, v) : store(p, v, count);
+}
+
+// ---- batch norm
+
+template <class T>
+void update_running(const BatchNorm& b, int64_t c, double mean, double variance, int64_t n) {
+  const auto move = [&](void* p, double value) {
+    if (p == nullptr) return;
+    T& x = static_cast<T*>(p)[c];
+    x = static_cast<T>((1 - b.momentum) * static_cast<double>(x) + b.momentum * value);
+  };
+  move(b.running_mean, mean);
+  move(b.running_var, variance * static_cast<double>(n) / static_cast<double>(n > 1 ? n - 1 : 1));
+}
+
+template <class T>
+void batch_norm_channel(const BatchNorm& b, int64_t c) {
+  const T* x = static_cast<const T*>(b.x) + c * b.inner;
+  T* y = static_cast<T*>(b.y) + c * b.inner;
+  const int64_t row = b.channels * b.inner, n = b.outer * b.inner;
+  double mean = 0, variance = 0;
+  if (b.training) {
+    for (int64_t o = 0; o < b.outer; ++o) {
+      mean += sum_of<T>(b.inner, [&](int64_t i, int64_t count) RL_INLINE { return get(x + o * row + i, count); });
+    }
+    mean /= static_cast<double>(n);
+    const T centre = static_cast<T>(mean);
+    for (int64_t o = 0; o < b.outer; ++o) {
+      variance += sum_of<T>(b.inner, [&](int64_t i, int64_t count) RL_INLINE {
+        const Vec<T> v = keep<T>(get(x + o * row + i, count) - centre, count);
+        return v * v;
+      });
+    }
+    variance /= static_cast<double>(n);
+    update_running<T>(b, c, mean, variance, n);
+  } else {
+    mean = static_cast<double>(static_cast<const T*>(b.running_mean)[c]);
+    variance = static_cast<double>(static_cast<const T*>(b.running_var)[c]);
+  }
+  const double scale = 1 / __builtin_sqrt(variance + b.eps);
+  static_cast<T*>(b.mean)[c] = static_cast<T>(mean);
+  static_cast<T*>(b.scale)[c] = static_cast<T>(scale);
+  const T factor = static_cast<T>(scale) * value_or<T>(b.weight, c, 1), centre = static_cast<T>(mean);
+  const T shift = value_or<T>(b.bias, c, 0);
+  for (int64_t o = 0; o < b.outer; ++o) {
+    for (int64_t i = 0; i < b.inner; i += kLanes<T>) {
+      const int64_t count = least(b.inner - i, kLanes<T>);
+      put<T>(y + o * row + i, (get(x + o * row + i, count) - centre) * factor + shift, count);
+    }
+  }
+}
+
+// Channels next to each other in memory: the lanes are channels.
+template <class T>
+void batch_norm_lanes(const BatchNorm& b, int64_t c, int64_t count) {
+  const T* x = static_cast<const T*>(b.x) + c;
+  T* y = static_cast<T*>(b.y) + c;
+  Vec<T> mean{}, variance{};
+  if (b.training) {
+    for (int64_t o = 0; o < b.outer; ++o) mean += load(x + o * b.channels, count);
+    mean /= static_cast<T>(b.outer);
+    for (int64_t o = 0; o < b.outer; ++o) {
+      const Vec<T> v = load(x + o * b.channels, count) - mean;
+      variance += v * v;
+    }
+    variance /= static_cast<T>(b.outer);
+    for (int64_t i = 0; i < count; ++i) {
+      update_running<T>(b, c + i, static_cast<double>(mean[i]), static_cast<double>(variance[i]), b.outer);
+    }
+  } else {
+    mean = load(static_cast<const T*>(b.running_mean) + c, count);
+    variance = load(static_cast<const T*>(b.running_var) + c, count);
+  }
+  T scale[kLanes<T>] = {}, shift[kLanes<T>] = {};
+  for (int64_t i = 0; i < count; ++i) {
+    scale[i] = static_cast<T>(1 / __builtin_sqrt(static_cast<double>(variance[i]) + b.eps));
+    static_cast<T*>(b.scale)[c + i] = scale[i];
+    scale[i] *= value_or<T>(b.weight, c + i, 1);
+    shift[i] = value_or<T>(b.bias, c + i, 0);
+  }
+  store(static_cast<T*>(b.mean) + c, mean, count);
+  const Vec<T> factor = load(scale), bias = load(shift);
+  for (int64_t o = 0; o < b.outer; ++o) {
+    store<T>(y + o * b.channels, (load(x + o * b.channels, count) - mean) * factor + bias, count);
+  }
+}
+
+// Channels of this layout are done a vector at a time.
+inline bool channels_last(int64_t inner, int64_t channels) { return inner == 1 && channels > 1; }
+
+template <class T>
+void batch_norm(const BatchNorm& b) {
+  if (channels_last(b.inner, b.channels)) {
+    parallel_for(0, parts(b.channels, kLanes<T>), grain_of(b.outer * kLanes<T>), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin * kLanes<T>; i < least(end * kLanes<T>, b.channels); i += kLanes<T>) {
+        batch_norm_lanes<T>(b, i, least(b.channels - i, kLanes<T>));
+      }
+    });
+    return;
+  }
+  parallel_for(0, b.channels, grain_of(b.outer * b.inner), [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) batch_norm_channel<T>(b, c);
+  });
+}
+
+template <class T>
+void batch_norm_backward_channel(const BatchNormBackward& b, int64_t c) {
+  const int64_t row = b.channels * b.inner, offset = c * b.inner;
+  const T *x = static_cast<const T*>(b.x) + offset, *dy = static_cast<const T*>(b.dy) + offset;
+  const T mean = static_cast<const T*>(b.mean)[c], scale = static_cast<const T*>(b.scale)[c];
+  double sum = 0, product = 0;
+  for (int64_t o = 0; o < b.outer; ++o) {
+    sum += sum_of<T>(b.inner, [&](int64_t i, int64_t n) RL_INLINE { return get(dy + o * row + i, n); });
+    product += sum_of<T>(b.inner, [&](int64_t i, int64_t n) RL_INLINE {
+      return get(dy + o * row + i, n) * (get(x + o * row + i, n) - mean);
+    });
+  }
+  product *= static_cast<double>(scale);
+  if (b.dweight != nullptr) static_cast<T*>(b.dweight)[c] = static_cast<T>(product);
+  if (b.dbias != nullptr) static_cast<T*>(b.dbias)[c] = static_cast<T>(sum);
+  if (b.dx == nullptr) return;
+  T* dx = static_cast<T*>(b.dx) + offset;
+  const double n = static_cast<double>(b.outer * b.inner);
+  const T factor = scale * value_or<T>(b.weight, c, 1);
+  const T mean_dy = b.training ? static_cast<T>(sum / n) : T(0);
+  const T slope = b.training ? static_cast<T>(product / n) * scale : T(0);
+  for (int64_t o = 0; o < b.outer; ++o) {
+    for (int64_t i = 0; i < b.inner; i += kLanes<T>) {
+      const int64_t count = least(b.inner - i, kLanes<T>), at = o * row + i;
+      put<T>(dx + at, (get(dy + at, count) - mean_dy - (get(x + at, count) - mean) * slope) * factor, count);
+    }
+  }
+}
+
+template <class T>
+void batch_norm_backward_lanes(const BatchNormBackward& b, int64_t c, int64_t count) {
+  const T *x = static_cast<const T*>(b.x) + c, *dy = static_cast<const T*>(b.dy) + c;
+  const Vec<T> mean = load(static_cast<const T*>(b.mean) + c, count), scale = load(static_cast<const T*>(b.scale) + c, count);
+  Vec<T> sum{}, product{};
+  for (int64_t o = 0; o < b.outer; ++o) {
+    const Vec<T> v = load(dy + o * b.channels, count);
+    sum += v;
+    product += v * (load(x + o * b.channels, count) - mean);
+  }
+  product *= scale;
+  if (b.dweight != nullptr) store<T>(static_cast<T*>(b.dweight) + c, product, count);
+  if (b.dbias != nullptr) store<T>(static_cast<T*>(b.dbias) + c, sum, count);
+  if (b.dx == nullptr) return;
+  const Vec<T> factor = b.weight != nullptr ? scale * load(static_cast<const T*>(b.weight) + c, count) : scale;
+  const T n = b.training ? T(1) / static_cast<T>(b.outer) : T(0);
+  const Vec<T> mean_dy = sum * n, slope = product * n * scale;
+  for (int64_t o = 0; o < b.outer; ++o) {
+    const int64_t at = o * b.channels;
+    store<T>(static_cast<T*>(b.dx) + c + at, (load(dy + at, count) - mean_dy - (load(x + at, count) - mean) * slope) * factor, count);
+  }
+}
+
+template <class T>
+void batch_norm_backward(const BatchNormBackward& b) {
+  if (channels_last(b.inner, b.channels)) {
+    parallel_for(0, parts(b.channels, kLanes<T>), grain_of(b.outer * kLanes<T>), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin * kLanes<T>; i < least(end * kLanes<T>, b.channels); i += kLanes<T>) {
+        batch_norm_backward_lanes<T>(b, i, least(b.channels - i, kLanes<T>));
+      }
+    });
+    return;
+  }
+  parallel_for(0, b.channels, grain_of(b.outer * b.inner), [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) batch_norm_backward_channel<T>(b, c);
+  });
+}
+
+// ---- row norm
+
+// f(i, count, weight) over the vectors of a row; the weight is a vector, or the same number in all lanes.
+template <class T, class F>
+inline void each_weighted(int64_t length, int64_t repeat_, const T* weight, T otherwise, const F& f) {
+  if (repeat_ == 1) {
+    for (int64_t i = 0; i < length; i += kLanes<T>) {
+      const int64_t count = least(length - i, kLanes<T>);
+      f(i, count, weight != nullptr ? get(weight + i, count) : splat(otherwise));
+    }
+    return;
+  }
+  for (int64_t begin = 0, c = 0; begin < length; begin += repeat_, ++c) {
+    const Vec<T> w = splat(weight != nullptr ? weight[c] : otherwise);
+    for (int64_t i = begin; i < begin + repeat_; i += kLanes<T>) f(i, least(begin + repeat_ - i, kLanes<T>), w);
+  }
+}
+
+template <class T>
+void row_norm(const RowNorm& r) {
+  const int64_t channels = r.length / r.repeat;  // of a row
+  parallel_for(0, r.rows, grain_of(r.length), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const T* x = static_cast<const T*>(r.x) + row * r.length;
+      T* y = static_cast<T*>(r.y) + row * r.length;
+      const double n = static_cast<double>(r.length);
+      const T mean = static_cast<T>(sum_of<T>(r.length, [&](int64_t i, int64_t c) RL_INLINE { return get(x + i, c); }) / n);
+      const double variance = sum_of<T>(r.length, [&](int64_t i, int64_t c) RL_INLINE {
+        const Vec<T> v = keep<T>(get(x + i, c) - mean, c);
+        return v * v;
+      }) / n;
+      const T scale = static_cast<T>(1 / __builtin_sqrt(variance + r.eps));
+      static_cast<T*>(r.mean)[row] = mean;
+      static_cast<T*>(r.scale)[row] = scale;
+      const int64_t first = row % r.period * channels;
+      const T* weight = r.weight != nullptr ? static_cast<const T*>(r.weight) + first : nullptr;
+      const T* bias = r.bias != nullptr ? static_cast<const T*>(r.bias) + first : nullptr;
+      each_weighted<T>(r.length, r.repeat, weight, T(1), [&](int64_t i, int64_t count, Vec<T> w) RL_INLINE {
+        Vec<T> v = (get(x + i, count) - mean) * scale * w;
+        if (bias != nullptr) v += r.repeat == 1 ? get(bias + i, count) : splat(bias[i / r.repeat]);
+        put<T>(y + i, v, count);
+      });
+    }
+  });
+}
+
+template <class T>
+void row_norm_dx(const RowNormBackward& r) {
+  const int64_t channels = r.length / r.repeat;
+  parallel_for(0, r.rows, grain_of(r.length), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const T *x = static_cast<const T*>(r.x) + row * r.length, *dy = static_cast<const T*>(r.dy) + row * r.length;
+      T* dx = static_cast<T*>(r.dx) + row * r.length;
+      const T mean = static_cast<const T*>(r.mean)[row], scale = static_cast<const T*>(r.scale)[row];
+      const T* weight = r.weight != nullptr ? static_cast<const T*>(r.weight) + row % r.period * channels : nullptr;
+      Vec<T> sum{}, product{};
+      each_weighted<T>(r.length, r.repeat, weight, T(1), [&](int64_t i, int64_t count, Vec<T> w) RL_INLINE {
+        const Vec<T> g = get(dy + i, count) * w;
+        sum += g;
+        product += g * (get(x + i, count) - mean);
+      });
+      const T n = static_cast<T>(r.length), mean_g = sum_lanes<T>(sum) / n;
+      const T slope = sum_lanes<T>(product) / n * scale * scale;
+      each_weighted<T>(r.length, r.repeat, weight, T(1), [&](int64_t i, int64_t count, Vec<T> w) RL_INLINE {
+        put<T>(dx + i, (get(dy + i, count) * w - mean_g - (get(x + i, count) - mean) * slope) * scale, count);
+      });
+    }
+  });
+}
+
+// Weights that belong to one element of a row each: the lanes are weights.
+template <class T>
+void row_norm_weights_lanes(const RowNormBackward& r) {
+  const int64_t columns = r.period * r.length;
+  parallel_for(0, parts(columns, kLanes<T>), grain_of(r.rows / r.period * kLanes<T>), [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin * kLanes<T>; j < least(end * kLanes<T>, columns); j += kLanes<T>) {
+      // With several rows a period a vector may straddle rows; then it goes lane by lane.
+      const int64_t count = least(columns - j, kLanes<T>);
+      T dw[kLanes<T>] = {}, db[kLanes<T>] = {};
+      if (j / r.length == (j + count - 1) / r.length) {
+        Vec<T> w{}, b{};
+        for (int64_t row = j / r.length; row < r.rows; row += r.period) {
+          const int64_t at = row * r.length + j % r.length;
+          const Vec<T> g = load(static_cast<const T*>(r.dy) + at, count);
+          b += g;
+          w += g * (load(static_cast<const T*>(r.x) + at, count) - static_cast<const T*>(r.mean)[row]) *
+               static_cast<const T*>(r.scale)[row];
+        }
+        store(dw, w);
+        store(db, b);
+      } else {
+        for (int64_t i = 0; i < count; ++i) {
+          for (int64_t row = (j + i) / r.length; row < r.rows; row += r.period) {
+            const int64_t at = row * r.length + (j + i) % r.length;
+            const T g = static_cast<const T*>(r.dy)[at];
+            db[i] += g;
+            dw[i] += g * (static_cast<const T*>(r.x)[at] - static_cast<const T*>(r.mean)[row]) *
+                     static_cast<const T*>(r.scale)[row];
+          }
+        }
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        if (r.dweight != nullptr) static_cast<T*>(r.dweight)[j + i] = dw[i];
+        if (r.dbias != nullptr) static_cast<T*>(r.dbias)[j + i] = db[i];
+      }
+    }
+  });
+}
+
+template <class T>
+void row_norm_weights_channels(const RowNormBackward& r) {
+  const int64_t channels = r.length / r.repeat;
+  parallel_for(0, r.period * channels, grain_of(r.rows / r.period * r.repeat), [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      double dw = 0, db = 0;
+      for (int64_t row = c / channels; row < r.rows; row += r.period) {
+        const int64_t at = row * r.length + c % channels * r.repeat;
+        const T *x = static_cast<const T*>(r.x) + at, *dy = static_cast<const T*>(r.dy) + at;
+        const T mean = static_cast<const T*>(r.mean)[row];
+        db += sum_of<T>(r.repeat, [&](int64_t i, int64_t n) RL_INLINE { return get(dy + i, n); });
+        dw += sum_of<T>(r.repeat, [&](int64_t i, int64_t n) RL_INLINE { return get(dy + i, n) * (get(x + i, n) - mean); }) *
+              static_cast<double>(static_cast<const T*>(r.scale)[row]);
+      }
+      if (r.dweight != nullptr) static_cast<T*>(r.dweight)[c] = static_cast<T>(dw);
+      if (r.dbias != nullptr) static_cast<T*>(r.dbias)[c] = static_cast<T>(db);
+    }
+  });
+}
+
+template <class T>
+void row_norm_backward(const RowNormBackward& r) {
+  if (r.dx != nullptr) row_norm_dx<T>(r);
+  if (r.dweight == nullptr && r.dbias == nullptr) return;
+  r.repeat == 1 ? row_norm_weights_lanes<T>(r) : row_norm_weights_channels<T>(r);
+}
+
+// ---- cross entropy
+
+// exp of x <= 0: 2^n * e^r with |r| <= ln(2) / 2, e^r by its Taylor series to the precision of T.
+template <class T>
+inline Vec<T> exp_negative(Vec<T> x) {
+  constexpr bool single = sizeof(T) == 4;
+  constexpr T lowest = single ? T(-87) : T(-708);
+  using Int = std::conditional_t<single, int32_t, int64_t>;
+  typedef Int Ints __attribute__((vector_size(kVecBytes)));
+  const auto vanishes = x < lowest;
+  x = vanishes ? splat(lowest) : x;
+  const Vec<T> shifter = splat(single ? T(12582912) : T(6755399441055744));  // 1.5 * 2^(mantissa bits): adding it rounds
+  const Vec<T> shifted = x * T(1.4426950408889634) + shifter, n = shifted - shifter;
+  const Vec<T> r = (x - n * (single ? T(0.693359375) : T(0.6931471803691238))) -
+                   n * (single ? T(-2.12194440e-4) : T(1.9082149292705877e-10));
+  constexpr int degree = single ? 7 : 13;
+  T factorial = 1;
+  for (int i = 2; i <= degree; ++i) factorial *= static_cast<T>(i);
+  Vec<T> e = splat(T(1) / factorial);
+  for (int i = degree; i > 0; --i) {
+    factorial /= static_cast<T>(i);
+    e = e * r + T(1) / factorial;
+  }
+  const Ints exponent = reinterpret_cast<Ints>(shifted) - reinterpret_cast<Ints>(shifter);
+  e = reinterpret_cast<Vec<T>>(reinterpret_cast<Ints>(e) + (exponent << (single ? 23 : 52)));
+  e = vanishes ? Vec<T>{} : e;
+  return x == x ? e : x;
+}
+
+template <class T>
+inline Vec<T> greater(Vec<T> a, Vec<T> b) {
+  return (b > a) | (b != b) ? b : a;  // a NaN wins
+}
+
+template <class T>
+double weight_sum(const void* weight, int64_t classes) {
+  if (weight == nullptr) return static_cast<double>(classes);
+  double sum = 0;
+  for (int64_t c = 0; c < classes; ++c) sum += static_cast<double>(static_cast<const T*>(weight)[c]);
+  return sum;
+}
+
+// What a row of scores comes to: the logarithm of its sum of exponentials, and the weighted sum of its scores.
+template <class T>
+struct RowSums {
+  T normalizer, scores;
+};
+
+template <class T>
+RowSums<T> sum_row(const T* x, const T* weight, int64_t n, bool smooth) {
+  Vec<T> top = splat(x[0]);
+  for (int64_t i = 0; i < n; i += kLanes<T>) {
+    const int64_t count = least(n - i, kLanes<T>);
+    if (count == kLanes<T>) {
+      top = greater<T>(top, load(x + i));
+    } else {
+      for (int64_t j = 0; j < count; ++j) top = greater<T>(top, splat(x[i + j]));
+    }
+  }
+  T greatest = top[0];
+  for (int i = 1; i < kLanes<T>; ++i) greatest = top[i] > greatest || top[i] != top[i] ? top[i] : greatest;
+  if (greatest == -static_cast<T>(__builtin_inf())) greatest = T(0);  // then all are minus infinity
+  const double total = sum_of<T>(n, [&](int64_t i, int64_t count) RL_INLINE {
+    return keep<T>(exp_negative<T>(get(x + i, count) - greatest), count);
+  });
+  double scores = 0;
+  if (smooth) {
+    scores = sum_of<T>(n, [&](int64_t i, int64_t count) RL_INLINE {
+      return weight != nullptr ? get(x + i, count) * get(weight + i, count) : get(x + i, count);
+    });
+  }
+  return {greatest + static_cast<T>(__builtin_log(total)), static_cast<T>(scores)};
+}
+
+// The same for `count` positions next to each other, whose classes lie `stride` apart.
+template <class T>
+void sum_lanes_of_rows(const T* x, const T* weight, int64_t n, int64_t stride, int64_t count, bool smooth, RowSums<T>* out) {
+  Vec<T> top = load(x, count), total{}, scores{};
+  for (int64_t c = 1; c < n; ++c) top = greater<T>(top, load(x + c * stride, count));
+  top = top == -static_cast<T>(__builtin_inf()) ? Vec<T>{} : top;
+  for (int64_t c = 0; c < n; ++c) {
+    const Vec<T> v = load(x + c * stride, count);
+    total += exp_negative<T>(v - top);
+    if (smooth) scores += weight != nullptr ? v * weight[c] : v;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    out[i] = {top[i] + static_cast<T>(__builtin_log(static_cast<double>(total[i]))), scores[i]};
+  }
+}
+
+// f(first position, count) over the positions (outer, inner), in pieces that lie next to each other.
+template <class T, class F>
+void each_piece(int64_t outer, int64_t inner, int64_t classes, const F& f) {
+  const int64_t width = inner == 1 ? 1 : kLanes<T>, pieces = parts(inner, width);
+  parallel_for(0, outer * pieces, grain_of(classes * width), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      const int64_t i = p % pieces * width;
+      f(p / pieces, i, least(inner - i, width));
+    }
+  });
+}
+
+template <class T>
+void cross_entropy(const CrossEntropy& g) {
+  const double all = weight_sum<T>(g.weight, g.classes);
+  const T keep_share = static_cast<T>(1 - g.smoothing), spread = static_cast<T>(g.smoothing / static_cast<double>(g.classes));
+  const T* weight = static_cast<const T*>(g.weight);
+  each_piece<T>(g.outer, g.inner, g.classes, [&](int64_t o, int64_t i, int64_t count) {
+    const T* x = static_cast<const T*>(g.x) + o * g.classes * g.inner + i;
+    RowSums<T> sums[kLanes<T>];
+    if (g.inner == 1) {
+      sums[0] = sum_row<T>(x, weight, g.classes, g.smoothing != 0);
+    } else {
+      sum_lanes_of_rows<T>(x, weight, g.classes, g.inner, count, g.smoothing != 0, sums);
+    }
+    for (int64_t j = 0; j < count; ++j) {
+      const int64_t at = o * g.inner + i + j, target = g.target[at];
+      const T normalizer = sums[j].normalizer;
+      static_cast<T*>(g.normalizer)[at] = normalizer;
+      T loss = 0, factor = 0;
+      if (target != g.ignore_index) {
+        factor = weight != nullptr ? weight[target] : T(1);
+        loss = factor * keep_share * (normalizer - x[target * g.inner + j]);
+        if (g.smoothing != 0) loss += spread * (static_cast<T>(all) * normalizer - sums[j].scores);
+      }
+      static_cast<T*>(g.loss)[at] = loss;
+      static_cast<T*>(g.factor)[at] = factor;
+    }
+  });
+}
+
+template <class T>
+void cross_entropy_backward(const CrossEntropyBackward& g) {
+  const double all = weight_sum<T>(g.weight, g.classes);
+  const T keep_share = static_cast<T>(1 - g.smoothing), spread = static_cast<T>(g.smoothing / static_cast<double>(g.classes));
+  const T* weight = static_cast<const T*>(g.weight);
+  each_piece<T>(g.outer, g.inner, g.classes, [&](int64_t o, int64_t i, int64_t count) {
+    const int64_t first = o * g.classes * g.inner + i;
+    const T* x = static_cast<const T*>(g.x) + first;
+    T* dx = static_cast<T*>(g.dx) + first;
+    T slope[kLanes<T>] = {}, share[kLanes<T>] = {}, normalizer[kLanes<T>] = {};  // of softmax, and of the target
+    T even[kLanes<T>] = {};                                                      // of every class, by smoothing
+    for (int64_t j = 0; j < count; ++j) {
+      const int64_t at = o * g.inner + i + j, target = g.target[at];
+      normalizer[j] = static_cast<const T*>(g.normalizer)[at];
+      if (target == g.ignore_index) continue;
+      const T dloss = static_cast<T>(static_cast<double>(static_cast<const T*>(g.dloss)[at * g.dloss_stride]) / g.divisor);
+      share[j] = dloss * keep_share * (weight != nullptr ? weight[target] : T(1));
+      even[j] = dloss * spread;
+      slope[j] = share[j] + even[j] * static_cast<T>(all);
+    }
+    if (g.inner == 1) {
+      for (int64_t c = 0; c < g.classes; c += kLanes<T>) {
+        const int64_t n = least(g.classes - c, kLanes<T>);
+        Vec<T> v = exp_negative<T>(get(x + c, n) - normalizer[0]) * slope[0];
+        if (even[0] != T(0)) v -= weight != nullptr ? get(weight + c, n) * even[0] : splat(even[0]);
+        put<T>(dx + c, v, n);
+      }
+    } else {
+      const Vec<T> top = load(normalizer), factor = load(slope), spreads = load(even);
+      for (int64_t c = 0; c < g.classes; ++c) {
+        Vec<T> v = exp_negative<T>(load(x + c * g.inner, count) - top) * factor;
+        if (g.smoothing != 0) v -= weight != nullptr ? spreads * weight[c] : spreads;
+        store<T>(dx + c * g.inner, v, count);
+      }
+    }
+    for (int64_t j = 0; j < count; ++j) {
+      const int64_t target = g.target[o * g.inner + i + j];
+      if (target != g.ignore_index) dx[target * g.inner + j] -= share[j];
+    }
+  });
+}
+
+// ---- optimisers
+
+template <class T>
+void sgd(const SgdStep& s) {
+  const T lr = static_cast<T>(s.lr), momentum = static_cast<T>(s.momentum), decay = static_cast<T>(s.weight_decay);
+  const T fresh = s.first ? T(1) : static_cast<T>(1 - s.dampening), kept = s.first ? T(0) : momentum;
+  const T sign = s.maximize ? T(-1) : T(1);
+  parallel_for(0, s.n, kGrain, [&](int64_t begin, int64_t end) {
+    T* param = static_cast<T*>(s.param);
+    const T* grad = static_cast<const T*>(s.grad);
+    T* buffer = static_cast<T*>(s.buffer);
+    if (buffer == nullptr) {
+#pragma GCC ivdep
+      for (int64_t i = begin; i < end; ++i) param[i] -= lr * (sign * grad[i] + decay * param[i]);
+      return;
+    }
+    const T direct = s.nesterov ? T(1) : T(0), through = s.nesterov ? momentum : T(1);
+    if (s.first) {
+      for (int64_t i = begin; i < end; ++i) buffer[i] = T(0);  // what was in it may not be a number
+    }
+#pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) {
+      const T g = sign * grad[i] + decay * param[i];
+      const T b = kept * buffer[i] + fresh * g;
+      buffer[i] = b;
+      param[i] -= lr * (direct * g + through * b);
+    }
+  });
+}
+
+template <class T>
+void adam(const AdamStep& s) {
+  const double correction1 = 1 - __builtin_pow(s.beta1, s.step), correction2 = 1 - __builtin_pow(s.beta2, s.step);
+  const T rate = static_cast<T>(s.lr / correction1), root = static_cast<T>(1 / __builtin_sqrt(correction2));
+  const T share1 = static_cast<T>(1 - s.beta1), beta2 = static_cast<T>(s.beta2), share2 = static_cast<T>(1 - s.beta2);
+  const T shrink = s.decoupled ? static_cast<T>(1 - s.lr * s.weight_decay) : T(1);
+  const T decay = s.decoupled ? T(0) : static_cast<T>(s.weight_decay), eps = static_cast<T>(s.eps);
+  const T sign = s.maximize ? T(-1) : T(1);
+  parallel_for(0, s.n, kGrain / 2, [&](int64_t begin, int64_t end) {
+    T *param = static_cast<T*>(s.param), *average = static_cast<T*>(s.average), *square = static_cast<T*>(s.square);
+    T* greatest = static_cast<T*>(s.greatest);
+    const T* grad = static_cast<const T*>(s.grad);
+    const auto step = [&](auto amsgrad) RL_INLINE {
+#pragma GCC ivdep
+      for (int64_t i = begin; i < end; ++i) {
+        const T g = sign * grad[i] + decay * param[i];
+        const T m = average[i] + (g - average[i]) * share1;
+        T v = square[i] * beta2 + g * g * share2;
+        average[i] = m;
+        square[i] = v;
+        if constexpr (amsgrad.value != 0) {
+          v = v > greatest[i] || v != v ? v : greatest[i];
+          greatest[i] = v;
+        }
+        T denominator;
+        if constexpr (sizeof(T) == 4) {
+          denominator = __builtin_sqrtf(v) * root + eps;
+        } else {
+          denominator = __builtin_sqrt(v) * root + eps;
+        }
+        param[i] = shrink * param[i] - rate * (m / denominator);
+      }
+    };
+    greatest != nullptr ? step(Constant<1>{}) : step(Constant<0>{});
+  });
+}
+
+}  // namespace
+
+void fill_norm(NormTable& t) {
+  t.batch_norm[0] = batch_norm<float>, t.batch_norm[1] = batch_norm<double>;
+  t.batch_norm_backward[0] = batch_norm_backward<float>, t.batch_norm_backward[1] = batch_norm_backward<double>;
+  t.row_norm[0] = row_norm<float>, t.row_norm[1] = row_norm<double>;
+  t.row_norm_backward[0] = row_norm_backward<float>, t.row_norm_backward[1] = row_norm_backward<double>;
+  t.cross_entropy[0] = cross_entropy<float>, t.cross_entropy[1] = cross_entropy<double>;
+  t.cross_entropy_backward[0] = cross_entropy_backward<float>, t.cross_entropy_backward[1] = cross_entropy_backward<double>;
+  t.sgd[0] = sgd<float>, t.sgd[1] = sgd<double>;
+  t.adam[0] = adam<float>, t.adam[1] = adam<double>;
+}
+
+}  // namespace RL_ISA
+}  // namespace rl
