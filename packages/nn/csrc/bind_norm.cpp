@@ -22,7 +22,7 @@ struct Channels {
   }
 };
 
-// nn::batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps): the result, and for the
+// nn::channel_norm(input, weight, bias, running_mean, running_var, training, momentum, eps): the result, and for the
 // gradient the mean and 1 / sqrt(var + eps) of each channel.
 PyObject* batch_norm_kernel(Call& c) {
   Tensor* input = c.args[0].tensor;
@@ -55,7 +55,7 @@ PyObject* batch_norm_kernel(Call& c) {
   return tuple_of({&y, &mean, &scale});
 }
 
-// nn::batch_norm_backward(output_grad, input, weight, mean, scale, training)
+// nn::channel_norm_backward(output_grad, input, weight, mean, scale, training)
 PyObject* batch_norm_backward_kernel(Call& c) {
   Tensor *grad = c.args[0].tensor, *input = c.args[1].tensor, *mean = c.args[3].tensor, *scale = c.args[4].tensor;
   if (!is_native(input) || input->ndim < 2 || grad->dtype != input->dtype || grad->numel != input->numel) return fail(c, "output_grad and input do not fit");
@@ -124,8 +124,8 @@ PyObject* row_norm_backward_kernel(Call& c) {
 }  // namespace
 
 bool register_norm() {
-  return api->register_kernel("nn::batch_norm", "cpu", batch_norm_kernel) == 0 &&
-         api->register_kernel("nn::batch_norm_backward", "cpu", batch_norm_backward_kernel) == 0 &&
+  return api->register_kernel("nn::channel_norm", "cpu", batch_norm_kernel) == 0 &&
+         api->register_kernel("nn::channel_norm_backward", "cpu", batch_norm_backward_kernel) == 0 &&
          api->register_kernel("nn::row_norm", "cpu", row_norm_kernel) == 0 &&
          api->register_kernel("nn::row_norm_backward", "cpu", row_norm_backward_kernel) == 0;
 }

@@ -43,7 +43,7 @@ bool read_windows(const Arg& kernel, const Arg& stride, const Arg& padding, cons
 }
 
 Owned with_image(const Tensor* t, int n, const int64_t* image, DType dtype) {
-  int64_t sizes[kMaxDims];
+  int64_t sizes[kMaxRank];
   for (int d = 0; d < t->ndim; ++d) sizes[d] = d < t->ndim - n ? t->sizes[d] : image[d - (t->ndim - n)];
   return empty(t->ndim, sizes, dtype);
 }

@@ -107,7 +107,8 @@ def _check_reach(sizes: Sizes, kernel: Sizes, padding: Sequence[int], dilation: 
     padded = [size + 2 * p for size, p in zip(sizes, padding, strict=True)]
     if any(size < d * (k - 1) + 1 for size, k, d in zip(padded, kernel, dilation, strict=True)):
         raise RuntimeError(
-            f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: ({_by(kernel)}). Kernel size can't be greater than actual input size"
+            f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: ({_by(kernel)}). "
+            "Kernel size can't be greater than actual input size"
         )
 
 

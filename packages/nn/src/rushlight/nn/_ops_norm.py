@@ -15,7 +15,7 @@ def _check_channels(name: str, tensor: Tensor | None, channels: int) -> None:
         raise RuntimeError(f"{name} should contain {channels} elements not {tensor.numel()}")
 
 
-def batch_norm_composite(
+def channel_norm_composite(
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
@@ -48,7 +48,7 @@ def batch_norm_composite(
     return result if bias is None else result + bias.reshape(shape), mean.clone(), scale
 
 
-def _batch_norm_backward(
+def _channel_norm_backward(
     output_grad: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, scale: Tensor, training: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     shape = [1, -1] + [1] * (input.dim() - 2)
@@ -63,7 +63,7 @@ def _batch_norm_backward(
     return centred * factor, weight_grad, bias_grad
 
 
-def batch_norm_grad(
+def channel_norm_grad(
     grads: Sequence[Tensor],
     input: Tensor,
     weight: Tensor | None,
@@ -74,7 +74,7 @@ def batch_norm_grad(
     results: Sequence[Tensor],
 ) -> tuple[Tensor, Tensor, Tensor]:
     if not rl.is_grad_enabled():
-        return batch_norm_backward.operator(grads[0], input, weight, results[1], results[2], training)
+        return channel_norm_backward.operator(grads[0], input, weight, results[1], results[2], training)
     # The gradient is to be differentiated: the statistics are functions of the input again.
     if training:
         dims = [0, *range(2, input.dim())]
@@ -83,21 +83,21 @@ def batch_norm_grad(
         scale = rl.rsqrt((centred * centred).mean(dims) + eps)
     else:
         mean, scale = results[1], results[2]
-    return _batch_norm_backward(grads[0], input, weight, mean, scale, training)
+    return _channel_norm_backward(grads[0], input, weight, mean, scale, training)
 
 
 _STATISTICS = "Tensor mean, Tensor scale"
 
-batch_norm_channels = (
+channel_norm = (
     Op(
-        "nn::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+        "nn::channel_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
         "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
         method=False,
         out=False,
         doc="Batch normalisation, the mean of each channel and the factor ``1 / sqrt(var + eps)``.",
     )
-    .composite(batch_norm_composite)
-    .grad(("input", "weight", "bias"), batch_norm_grad)
+    .composite(channel_norm_composite)
+    .grad(("input", "weight", "bias"), channel_norm_grad)
     .samples(
         lambda make, dtype: (
             Sample((make(4, 3), make(3), make(3), None, None, True, 0.1, 1e-5)),
@@ -105,16 +105,16 @@ batch_norm_channels = (
         )
     )
 )
-batch_norm_backward = (
+channel_norm_backward = (
     Op(
-        f"nn::batch_norm_backward(Tensor output_grad, Tensor input, Tensor? weight, {_STATISTICS}, bool training) "
+        f"nn::channel_norm_backward(Tensor output_grad, Tensor input, Tensor? weight, {_STATISTICS}, bool training) "
         "-> (Tensor, Tensor, Tensor)",
         method=False,
         out=False,
         differentiable=False,
         doc="Gradients of `batch_norm` with respect to input, weight and bias.",
     )
-    .composite(_batch_norm_backward)
+    .composite(_channel_norm_backward)
     .samples(
         lambda make, dtype: (
             Sample((make(4, 3), make(4, 3), make(3), make(3), make(3, low=1, high=2), training))
@@ -124,7 +124,7 @@ batch_norm_backward = (
 )
 
 
-def batch_norm_checked(
+def batch_norm_composite(
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
@@ -145,7 +145,7 @@ def batch_norm_checked(
         ("running_var", running_var),
     ):
         _check_channels(name, tensor, channels)
-    return batch_norm_channels.operator(
+    return channel_norm.operator(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )[0]
 
@@ -171,7 +171,7 @@ batch_norm = (
             cudnn_enabled: Unused.
         """,
     )
-    .composite(batch_norm_checked)
+    .composite(batch_norm_composite)
     .samples(
         lambda make, dtype: (
             Sample((make(4, 3), make(3), make(3), None, None, True, 0.1, 1e-5, False)),
