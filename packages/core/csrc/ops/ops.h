@@ -18,6 +18,10 @@ void register_factory_ops();
 void register_matmul_ops();
 void register_random_ops();
 void register_reduction_ops();
+void register_softmax_ops();
+
+// A dimension argument as a bit mask. None and, where `empty_is_all`, the empty list stand for all dimensions.
+uint64_t dim_mask(const char* op, const Arg& dim, int ndim, bool empty_is_all = true);
 
 // The generator of an argument, the default one where it is None (python/generator.cpp).
 class Generator;

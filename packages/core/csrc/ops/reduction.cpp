@@ -11,6 +11,21 @@
 
 namespace rl {
 
+static uint64_t all_dims(int ndim) { return ndim == 64 ? ~uint64_t{0} : (uint64_t{1} << ndim) - 1; }
+
+uint64_t dim_mask(const char* op, const Arg& dim, int ndim, bool empty_is_all) {
+  if (dim.none() || (dim.kind == Kind::Ints && dim.count == 0)) return dim.none() || empty_is_all ? all_dims(ndim) : 0;
+  const int64_t* dims = dim.kind == Kind::Ints ? dim.ints : &dim.i;
+  const int count = dim.kind == Kind::Ints ? dim.count : 1;
+  uint64_t mask = 0;
+  for (int i = 0; i < count; ++i) {
+    const uint64_t bit = uint64_t{1} << wrap_dim(op, dims[i], ndim);
+    if (mask & bit) fail(PyExc_RuntimeError, "dim %lld appears multiple times in the list of dims", static_cast<long long>(wrap_dim(op, dims[i], ndim)));
+    mask |= bit;
+  }
+  return mask & all_dims(ndim);  // dimension 0 of a 0-d tensor is none
+}
+
 PyObject* named_tuple(const char* name, const char* const* fields, Ref<Tensor>* values, int n) {
   static auto* types = new std::map<std::string, PyTypeObject*>();
   PyTypeObject*& type = (*types)[name];
@@ -28,26 +43,6 @@ PyObject* named_tuple(const char* name, const char* const* fields, Ref<Tensor>* 
 }
 
 namespace {
-
-long long ll(int64_t x) { return static_cast<long long>(x); }
-
-constexpr uint64_t kAllDims = ~uint64_t{0};
-
-uint64_t all_dims(int ndim) { return ndim == 64 ? kAllDims : (uint64_t{1} << ndim) - 1; }
-
-// None and, where `empty_is_all`, the empty list stand for all dimensions.
-uint64_t dim_mask(const char* op, const Arg& dim, int ndim, bool empty_is_all = true) {
-  if (dim.none() || (dim.kind == Kind::Ints && dim.count == 0)) return dim.none() || empty_is_all ? all_dims(ndim) : 0;
-  const int64_t* dims = dim.kind == Kind::Ints ? dim.ints : &dim.i;
-  const int count = dim.kind == Kind::Ints ? dim.count : 1;
-  uint64_t mask = 0;
-  for (int i = 0; i < count; ++i) {
-    const uint64_t bit = uint64_t{1} << wrap_dim(op, dims[i], ndim);
-    if (mask & bit) fail(PyExc_RuntimeError, "dim %lld appears multiple times in the list of dims", ll(wrap_dim(op, dims[i], ndim)));
-    mask |= bit;
-  }
-  return mask & all_dims(ndim);  // dimension 0 of a 0-d tensor is none
-}
 
 struct Shape {
   int ndim = 0;

@@ -338,6 +338,7 @@ PyMODINIT_FUNC PyInit__C() {
     register_matmul_ops();
     register_random_ops();
     register_reduction_ops();
+    register_softmax_ops();
     register_indexing_ops();
     register_view_ops();
     PyModule_AddObject(module.get(), "_api", Ref<>::check(api_capsule()).release());

@@ -10,7 +10,19 @@ from .._op import operators
 if TYPE_CHECKING:
     from .._op import Op
 
-FAMILIES = ("_convert", "_copy", "_creation", "_factory", "_indexing", "_matmul", "_pointwise", "_random", "_reduction", "_view")
+FAMILIES = (
+    "_convert",
+    "_copy",
+    "_creation",
+    "_factory",
+    "_indexing",
+    "_matmul",
+    "_pointwise",
+    "_random",
+    "_reduction",
+    "_softmax",
+    "_view",
+)
 
 
 def records() -> list[Op]:

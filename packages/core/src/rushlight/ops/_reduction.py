@@ -314,17 +314,6 @@ dist = (
     .composite(lambda self, other, p: _norm(self - other, p, None, False, None))
     .samples(lambda make, dtype: (Sample((make(3, 4), make(4), p)) for p in (2, 1, float("inf"))), lambda x, y, p=2: _vector_norm(np, x - y, p, None, False))
 )
-logsumexp = (
-    Op(
-        "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-        family=COMPOSITE,
-        doc="`log(sum(exp(input)))` over the dimensions of `dim`, without overflow.",
-    )
-    .composite(lambda self, dim, keepdim: _logsumexp(self, dim, keepdim))
-    .samples(_over_dims(whole=False), lambda x, dim, keepdim=False: np.logaddexp.reduce(x, axis=_axis(dim), keepdims=keepdim) if isinstance(dim, int) else _numpy_logsumexp(x, dim, keepdim))
-)
-
-
 def _truth(fn: Any, x: Any, dim: Any, keepdim: bool) -> Any:
     axis = () if dim is not None and not isinstance(dim, int) and len(dim) == 0 else _axis(dim)
     result = fn(x, axis=axis, keepdims=keepdim)
@@ -340,10 +329,6 @@ def _vector_norm(xp: Any, x: Any, p: float, axis: Any, keepdim: bool) -> Any:
     if p == 0:
         return xp.sum(size != 0, axis=axis, keepdims=keepdim).astype(size.dtype)
     return xp.sum(size**p, axis=axis, keepdims=keepdim) ** (1 / p)
-
-
-def _numpy_logsumexp(x: Any, dim: Any, keepdim: bool) -> Any:
-    return np.log(np.sum(np.exp(x), axis=_axis(dim), keepdims=keepdim))
 
 
 def _of_two(name: str, self: Any, other: Any) -> Any:
@@ -421,16 +406,3 @@ def _norm(self: Any, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
             raise RuntimeError(f"norm: p is a number, 'fro' or 'nuc', got p={p!r}.")
         p = 2
     return vector_norm.operator(self, 2 if p is None else p, dim, keepdim, dtype=dtype)
-
-
-def _logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
-    import rushlight
-
-    if not (self.is_floating_point() or self.is_complex()):
-        self = self.to(rushlight.get_default_dtype())
-    if self.numel() == 0:
-        return self.exp().sum(dim, True).log() if keepdim else self.exp().sum(dim).log()
-    top = self.amax(dim, True)
-    top = rushlight.where(top.abs() == float("inf"), 0, top)
-    total = (self - top).exp().sum(dim, keepdim)
-    return total.log() + (top if keepdim else top.reshape(total.shape))
