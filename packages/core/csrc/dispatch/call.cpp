@@ -322,6 +322,12 @@ PyObject* run_array_kernel(Call& c, const Op* op) {
     } else if (a.kind == Kind::Tensors) {
       v = PyList_New(a.count);
       for (int k = 0; v && k < a.count; ++k) PyList_SET_ITEM(v, k, Ref<>::check(array_arg(a.tensors[k])).release());
+    } else if (a.kind == Kind::Object && PyTuple_Check(a.object)) {  // index tensors among Nones
+      v = PyTuple_New(PyTuple_GET_SIZE(a.object));
+      for (Py_ssize_t k = 0; v && k < PyTuple_GET_SIZE(a.object); ++k) {
+        PyObject* item = PyTuple_GET_ITEM(a.object, k);
+        PyTuple_SET_ITEM(v, k, is_tensor(item) ? Ref<>::check(array_arg(as_tensor(item))).release() : Py_NewRef(item));
+      }
     } else if (a.kind == Kind::DType) {
       v = numpy_descr(a.dtype);
     } else {

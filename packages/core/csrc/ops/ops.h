@@ -30,7 +30,9 @@ void init_generator_type(PyObject* module);
 
 // The result of an op that returns several named tensors, as PyTorch's torch.return_types has it.
 PyObject* named_tuple(const char* name, const char* const* fields, Ref<Tensor>* values, int n);
+void register_gather_ops();
 void register_indexing_ops();
+void register_join_ops();
 void register_view_ops();
 void add_view_attributes();             // T, mT, H, mH, real, imag
 void init_construct(PyObject* module);  // tensor, as_tensor, frombuffer …

@@ -339,7 +339,9 @@ PyMODINIT_FUNC PyInit__C() {
     register_random_ops();
     register_reduction_ops();
     register_softmax_ops();
+    register_gather_ops();
     register_indexing_ops();
+    register_join_ops();
     register_view_ops();
     PyModule_AddObject(module.get(), "_api", Ref<>::check(api_capsule()).release());
     return module.release();

@@ -1,14 +1,72 @@
-"""Indexing: elements chosen by tensors of indices and by masks."""
+"""Elements moved to and from places that indices and masks name."""
 
 from __future__ import annotations
 
-from .._op import FUNCTION, Op
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _C
+from .._op import COMPOSITE, FUNCTION, Op, Sample
+from ._samples import Sampler, unary
+
+
+def _indexed(*calls: tuple[Any, ...]) -> Sampler:
+    """Samples from (shape, dim, index, *shapes of further tensors); a trailing dict holds keywords."""
+
+    def samples(make: Any, dtype: Any) -> Iterator[Sample]:
+        for shape, dim, index, *rest in calls:
+            named = rest.pop() if rest and isinstance(rest[-1], dict) else {}
+            places = _C.tensor(index, dtype=_C.int64, device=make.device)
+            extra = [make(*each) if isinstance(each, tuple) else each for each in rest]
+            yield Sample((make(*shape), dim, places, *extra), named)
+            if len(shape) == 2:
+                yield Sample((make(*reversed(shape)).t(), dim, places, *extra), named)
+
+    return samples
+
+
+def _masked(*calls: tuple[Any, ...]) -> Sampler:
+    """Samples from (shape, mask, *shapes of further tensors)."""
+
+    def samples(make: Any, dtype: Any) -> Iterator[Sample]:
+        for shape, mask, *rest in calls:
+            extra = [make(*each) if isinstance(each, tuple) else each for each in rest]
+            yield Sample((make(*shape), _C.tensor(mask, device=make.device), *extra))
+
+    return samples
+
+
+# -- index tensors in any dimension
+
+
+def _key(indices: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+def _index_put(xp: Any, x: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Any:
+    result = x.copy()
+    if accumulate:
+        xp.add.at(result, _key(indices), values)
+    else:
+        result[_key(indices)] = values
+    return result
+
 
 index = (
-    Op("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", family=FUNCTION, method=False, function=False, out=False, mixed_devices=True, doc="`x[indices]` with index tensors.")
-    .array(lambda xp, x, indices: x[tuple(slice(None) if i is None else i for i in indices)])
+    Op(
+        "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+        family=FUNCTION,
+        method=False,
+        function=False,
+        out=False,
+        mixed_devices=True,
+        doc="`x[indices]`, with an index tensor or a mask for every dimension that is not None.",
+    )
+    .array(lambda xp, x, indices: x[_key(indices)])
     .grad(self="index_put(zeros_of(self), indices, grad, True)")
-)  # fmt: skip
+)
 index_put = (
     Op(
         "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
@@ -36,5 +94,421 @@ index_put = (
             tensor([2., 0., 1.])
         """,
     )
-    .grad(self="grad if accumulate else index_put(grad, indices, zeros_of(values), False)", values="index(grad, indices)")
+    .array(_index_put)
+    .grad(
+        self="grad if accumulate else index_put(grad, indices, zeros_of(values), False)",
+        values="index(grad, indices)",
+    )
+    .samples(
+        lambda make, dtype: (
+            Sample((make(4, 3), (_C.tensor(rows, device=make.device),), make(*shape), accumulate))
+            for rows, shape, accumulate in (
+                ([2, 0], (2, 3), False),
+                ([1, 1, 3], (3,), True),
+                ([True, False, True, False], (), False),
+            )
+        ),
+        lambda x, indices, values, accumulate: _index_put(np, x, indices, values, accumulate),
+    )
+)
+
+# -- one dimension by a vector of indices
+
+
+def _along(x: Any, dim: int, index: Any) -> tuple[Any, ...]:
+    return (slice(None),) * (dim % max(x.ndim, 1)) + (index,)
+
+
+def _index_write(xp: Any, x: Any, dim: int, index: Any, source: Any, alpha: Any = None) -> Any:
+    result = x.copy()
+    key = _along(x, dim, xp.reshape(index, -1))
+    if alpha is None:
+        result[key] = source
+    else:
+        xp.add.at(result, key, source * xp.asarray(alpha, dtype=source.dtype))
+    return result
+
+
+index_select = (
+    Op(
+        "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+        doc="""The slices of a dimension that a vector of indices names.
+
+        Args:
+            input: Tensor of any shape.
+            dim: Dimension.
+            index: Vector of int32 or int64, not negative.
+
+        Returns:
+            Tensor with as many slices in `dim` as there are indices.
+
+        Raises:
+            IndexError: An index is out of range.
+
+        Example:
+            >>> rushlight.index_select(rushlight.arange(6).view(2, 3), 1, rushlight.tensor([2, 0]))
+            tensor([[2, 0],
+                    [5, 3]])
+        """,
+    )
+    .array(lambda xp, x, dim, index: xp.take(x, xp.reshape(index, -1), axis=dim))
+    .grad(self="index_add(zeros_of(self), dim, index, grad)", index=None)
+    .samples(_indexed(((3, 4), 0, [2, 0, 2]), ((3, 4), -1, [1]), ((5,), 0, [])))
+)
+index_add = (
+    Op(
+        "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+        inplace=True,
+        doc="The input with slices of `source`, times `alpha`, added at the indices of a dimension; equal indices add up.",
+    )
+    .array(lambda xp, x, dim, index, source, alpha: _index_write(xp, x, dim, index, source, alpha))
+    .grad(self="grad", index=None, source="index_select(grad, dim, index) * conj(alpha)")
+    .samples(
+        _indexed(((3, 4), 0, [2, 0, 2], (3, 4)), ((3, 4), 1, [1], (3, 1), {"alpha": 2})),
+        lambda x, dim, index, source, alpha=1: _index_write(np, x, dim, index, source, alpha),
+    )
+)
+index_copy = (
+    Op(
+        "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+        inplace=True,
+        doc="The input with slices of `source` in place of its own at the indices of a dimension.",
+    )
+    .array(lambda xp, x, dim, index, source: _index_write(xp, x, dim, index, source))
+    .grad(self="index_fill(grad, dim, index, 0)", index=None, source="index_select(grad, dim, index)")
+    .samples(_indexed(((3, 4), 0, [2, 0], (2, 4)), ((3, 4), 1, [1], (3, 1))))
+)
+index_fill = (
+    Op(
+        "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+        inplace=True,
+        doc="The input with one number in the slices that a vector of indices names.",
+    )
+    .array(lambda xp, x, dim, index, value: _index_write(xp, x, dim, index, value))
+    .grad(self="index_fill(grad, dim, index, 0)", index=None)
+    .samples(_indexed(((3, 4), 0, [2, 0], 1), ((3, 4), 1, [-1], 1)))
+)
+index_fill_tensor = (
+    Op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", inplace=True, mixed_devices=True, doc=index_fill.doc)
+    .array(lambda xp, x, dim, index, value: _index_write(xp, x, dim, index, value))
+    .grad(self="index_fill(grad, dim, index, 0)", index=None, value="sum(index_select(grad, dim, index))")
+    .samples(_indexed(((3, 4), 0, [2, 0], ())))
 )  # fmt: skip
+
+# -- a line along a dimension for every place of the index
+
+
+def _lines(x: Any, dim: int, index: Any) -> tuple[Any, ...]:
+    grid = list(np.indices(index.shape, sparse=True))
+    grid[dim] = index
+    return tuple(grid)
+
+
+def _scatter(xp: Any, x: Any, dim: int, index: Any, src: Any, reduce: str = "") -> Any:
+    if not x.ndim:
+        x, index = x.reshape(1), index.reshape(1)
+        src = src.reshape(1) if hasattr(src, "reshape") else src
+        return _scatter(xp, x, dim, index, src, reduce).reshape(())
+    result = x.copy()
+    if hasattr(src, "ndim") and src.ndim:
+        src = src[tuple(slice(n) for n in index.shape)]
+    key = tuple(xp.asarray(k) for k in _lines(x, dim, index))
+    if not reduce:
+        result[key] = src
+    else:
+        (xp.add if reduce == "add" else xp.multiply).at(result, key, xp.asarray(src, dtype=x.dtype))
+    return result
+
+
+gather = (
+    Op(
+        "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+        doc="""Elements along a dimension: `out[i][j] = input[index[i][j]][j]` for `dim` 0 of a matrix.
+
+        Args:
+            input: Tensor of any shape.
+            dim: Dimension along which indices point.
+            index: Tensor of int64 of the same number of dimensions; no longer than `input` in the others.
+            sparse_grad: Accepted for compatibility; gradients are dense.
+
+        Returns:
+            Tensor of the shape of `index`.
+
+        Raises:
+            RuntimeError: An index is out of bounds, or the shapes do not fit.
+
+        Example:
+            >>> rushlight.gather(rushlight.tensor([[1, 2], [3, 4]]), 1, rushlight.tensor([[0, 0], [1, 0]]))
+            tensor([[1, 1],
+                    [4, 3]])
+        """,
+    )
+    .array(lambda xp, x, dim, index, sparse_grad: x[tuple(xp.asarray(k) for k in _lines(x, dim, index))] if x.ndim else x.reshape(index.shape))
+    .grad(self="scatter_add(zeros_of(self), dim, index, grad)", index=None)
+    .samples(
+        _indexed(((2, 3), 1, [[0, 2], [1, 1]]), ((3, 2), 0, [[2, 0]]), ((4,), 0, [3, 3, 0]), ((2, 3, 2), 1, [[[2, 0]], [[1, 1]]])),
+        lambda x, dim, index: x[_lines(x, dim, index)],
+    )
+)  # fmt: skip
+scatter = (
+    Op(
+        "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+        inplace=True,
+        doc="""The input with elements of `src` at places along a dimension, the reverse of `gather`.
+
+        Args:
+            input: Tensor of any shape.
+            dim: Dimension along which indices point.
+            index: Tensor of int64 of the same number of dimensions. Of equal places the last one wins.
+            src: Tensor at least as long as `index` in every dimension, or a number.
+            reduce: "add" or "multiply" to combine with what is there.
+
+        Returns:
+            Tensor of the shape of the input.
+
+        Raises:
+            RuntimeError: An index is out of bounds, or the shapes do not fit.
+
+        Example:
+            >>> rushlight.zeros(3).scatter(0, rushlight.tensor([2, 0]), rushlight.tensor([1.0, 2.0]))
+            tensor([2., 0., 1.])
+        """,
+    )
+    .array(lambda xp, x, dim, index, src: _scatter(xp, x, dim, index, src))
+    .grad(self="scatter(grad, dim, index, 0)", index=None, src="gather(grad, dim, index)")
+    .samples(_indexed(((2, 3), 1, [[0, 2], [1, 0]], (2, 2)), ((3, 2), 0, [[2, 0]], (1, 2)), ((4,), 0, [3, 0], (2,))))
+)
+scatter_value = (
+    Op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", inplace=True, doc=scatter.doc)
+    .array(lambda xp, x, dim, index, value: _scatter(xp, x, dim, index, value))
+    .grad(self="scatter(grad, dim, index, 0)", index=None)
+    .samples(_indexed(((2, 3), 1, [[0, 2], [1, 0]], 1)))
+)
+
+
+def _reduce_grad(grad: Any, dim: int, index: Any, reduce: str) -> Any:
+    if reduce != "add":
+        raise RuntimeError(
+            "scatter: reduce='multiply' is not differentiable. Use scatter_add, or multiply by a gathered factor."
+        )
+    return grad.gather(dim, index)
+
+
+def _same_grad(grad: Any, reduce: str) -> Any:
+    if reduce != "add":
+        raise RuntimeError(
+            "scatter: reduce='multiply' is not differentiable. Use scatter_add, or multiply by a gathered factor."
+        )
+    return grad
+
+
+scatter_reduce = (
+    Op(
+        "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+        inplace=True,
+        doc=scatter.doc,
+    )
+    .array(lambda xp, x, dim, index, src, reduce: _scatter(xp, x, dim, index, src, reduce))
+    .grad(self=_same_grad, index=None, src=_reduce_grad)
+    .samples(
+        _indexed(((2, 3), 1, [[0, 0], [1, 0]], (2, 2), {"reduce": "add"})),
+        lambda *args, reduce: _scatter(np, *args, reduce),
+    )
+)
+scatter_value_reduce = (
+    Op(
+        "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+        inplace=True,
+        doc=scatter.doc,
+    )
+    .array(lambda xp, x, dim, index, value, reduce: _scatter(xp, x, dim, index, value, reduce))
+    .grad(self=_same_grad, index=None)
+    .samples(
+        _indexed(((2, 3), 1, [[0, 0], [1, 0]], 1, {"reduce": "add"})), lambda *args, reduce: _scatter(np, *args, reduce)
+    )
+)
+scatter_add = (
+    Op(
+        "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+        inplace=True,
+        doc="The input with elements of `src` added at places along a dimension; equal places add up.",
+    )
+    .array(lambda xp, x, dim, index, src: _scatter(xp, x, dim, index, src, "add"))
+    .grad(self="grad", index=None, src="gather(grad, dim, index)")
+    .samples(_indexed(((2, 3), 1, [[0, 0], [1, 0]], (2, 2)), ((3, 2), 0, [[2, 0]], (1, 2)), ((4,), 0, [3, 3, 0], (3,))))
+)
+take_along_dim = (
+    Op(
+        "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+        family=COMPOSITE,
+        doc="`gather` whose other dimensions broadcast; without `dim` over all elements in order.",
+    )
+    .composite(lambda self, indices, dim: _take_along_dim(self, indices, dim))
+    .samples(
+        lambda make, dtype: [Sample((make(2, 3), _C.tensor([[0, 2]], device=make.device), 1)), Sample((make(2, 3), _C.tensor([5, 0], device=make.device)))],
+        lambda x, index, dim=None: np.take(x, index) if dim is None else np.take_along_axis(x, np.broadcast_to(index, (2, 2)), dim),
+    )
+)  # fmt: skip
+
+
+def _take_along_dim(x: Any, indices: Any, dim: int | None) -> Any:
+    if indices.dtype is not _C.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
+    if dim is None:
+        return x.reshape(-1).gather(0, indices.reshape(-1))
+    if x.ndim != indices.ndim:
+        raise RuntimeError(
+            f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {x.ndim} dimensions "
+            f"for input, and {indices.ndim} dimensions for indices"
+        )
+    if not -max(x.ndim, 1) <= dim < max(x.ndim, 1):
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-x.ndim}, {x.ndim - 1}], but got {dim})"
+        )
+    dim %= max(x.ndim, 1)
+    shape = np.broadcast_shapes(*((*t.shape[:dim], 1, *t.shape[dim + 1 :]) for t in (x, indices)))
+    others = [-1 if d == dim else n for d, n in enumerate(shape)]
+    return x.expand(others).gather(dim, indices.expand(others))
+
+
+# -- by position among all elements
+
+take = (
+    Op("take(Tensor self, Tensor index) -> Tensor", doc="Elements by their position in row-major order; the shape is that of `index`, int64.")
+    .array(lambda xp, x, index: xp.take(x, index))
+    .grad(self="put(zeros_of(self), index, grad, True)", index=None)
+    .samples(lambda make, dtype: [Sample((make(2, 3), _C.tensor([[5, -1], [0, 2]], device=make.device))), Sample((make(3, 2).t(), _C.tensor([4, 1], device=make.device)))])
+)  # fmt: skip
+put = (
+    Op(
+        "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+        inplace=True,
+        out=False,
+        doc="The input with elements of `source` at positions in row-major order, added to what is there if `accumulate`.",
+    )
+    .array(lambda xp, x, index, source, accumulate: _index_put(xp, x.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape))
+    .grad(
+        self="grad if accumulate else put(grad, index, zeros_of(source), False)",
+        index=None,
+        source="reshape(take(grad, index), shape(source))",
+    )
+    .samples(
+        lambda make, dtype: (
+            Sample((make(2, 3), _C.tensor(places, device=make.device), make(2), accumulate)) for places, accumulate in (([5, 0], False), ([1, 1], True))
+        )
+    )
+)  # fmt: skip
+
+# -- by mask
+
+masked_select = (
+    Op(
+        "masked_select(Tensor self, Tensor mask) -> Tensor",
+        doc="""The elements whose mask is set, in one dimension.
+
+        Args:
+            input: Tensor of any shape.
+            mask: Tensor of bool; the two broadcast.
+
+        Returns:
+            Vector, in row-major order of the broadcast shape.
+
+        Example:
+            >>> x = rushlight.arange(4)
+            >>> rushlight.masked_select(x, x > 1)
+            tensor([2, 3])
+        """,
+    )
+    .array(lambda xp, x, mask: xp.broadcast_arrays(x, mask)[0][xp.broadcast_arrays(x, mask)[1]])
+    .grad(self=lambda grad, self, mask: _scattered(self, mask, grad), mask=None)
+    .samples(
+        _masked(
+            ((2, 3), [[True, False, True], [False, False, True]]), ((2, 3), [True, False, True]), ((), [True, False])
+        )
+    )
+)
+masked_scatter = (
+    Op(
+        "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+        inplace=True,
+        out=False,
+        doc="The input with the first elements of `source` where the mask is set, in row-major order.",
+    )
+    .array(lambda xp, x, mask, source: _masked_scatter(xp, x, mask, source))
+    .grad(
+        self="masked_fill(grad, mask, 0)",
+        mask=None,
+        source=lambda grad, mask, source_shape: _selected(grad, mask, source_shape),
+    )
+    .samples(
+        _masked(((2, 3), [[True, False, True], [False, False, True]], (4,)), ((2, 3), [True, False, True], (2, 2)))
+    )
+)
+
+
+def _masked_scatter(xp: Any, x: Any, mask: Any, source: Any) -> Any:
+    x, mask = xp.broadcast_arrays(x, mask)
+    result = x.copy()
+    result[mask] = source.reshape(-1)[: int(mask.sum())]
+    return result
+
+
+def _scattered(like: Any, mask: Any, grad: Any) -> Any:
+    shape = np.broadcast_shapes(like.shape, mask.shape)
+    return grad.new_zeros(shape).masked_scatter(mask.expand(shape), grad)
+
+
+def _selected(grad: Any, mask: Any, shape: Sequence[int]) -> Any:
+    chosen = grad.masked_select(mask)
+    total = int(np.prod(shape))
+    padded = chosen.new_zeros(total)
+    return padded.index_copy(0, _arange(chosen), chosen).reshape(shape)
+
+
+def _arange(like: Any) -> Any:
+    from ._factory import arange
+
+    return arange.operator(like.numel(), device=like.device)
+
+
+nonzero = (
+    Op(
+        "nonzero(Tensor self, *, bool as_tuple=False) -> Tensor",
+        differentiable=False,
+        doc="""The coordinates of the elements that are not zero.
+
+        Args:
+            input: Tensor of any shape.
+            as_tuple: Whether to return one vector a dimension, fit for indexing.
+
+        Returns:
+            Tensor of int64, a row of coordinates for each element; or a tuple of vectors.
+
+        Example:
+            >>> rushlight.nonzero(rushlight.tensor([0, 3, 4]))
+            tensor([[1],
+                    [2]])
+        """,
+    )
+    .array(
+        lambda xp, x, as_tuple: (
+            xp.stack(xp.nonzero(x), axis=-1).astype(np.int64) if x.ndim else np.zeros((int(x != 0), 0), np.int64)
+        )
+    )
+    .samples(unary(), lambda x: np.argwhere(x))
+)
+argwhere = Op(
+    "argwhere(Tensor self) -> Tensor",
+    family=COMPOSITE,
+    out=False,
+    differentiable=False,
+    doc="`nonzero` without options.",
+).composite(lambda self: nonzero.operator(self))
+where_condition = Op(
+    "where(Tensor condition) -> Tensor[]",
+    family=COMPOSITE,
+    method=False,
+    out=False,
+    differentiable=False,
+    doc="`nonzero(condition, as_tuple=True)`.",
+).composite(lambda condition: nonzero.operator(condition, as_tuple=True))
