@@ -68,6 +68,12 @@ _areas.install()
 from . import _tensor, overrides as overrides, random as random
 from ._functions import (
     allclose as allclose,
+    atleast_1d as atleast_1d,
+    atleast_2d as atleast_2d,
+    atleast_3d as atleast_3d,
+    block_diag as block_diag,
+    broadcast_tensors as broadcast_tensors,
+    cartesian_prod as cartesian_prod,
     einsum as einsum,
     equal as equal,
     finfo as finfo,
@@ -78,7 +84,9 @@ from ._functions import (
     is_signed as is_signed,
     is_tensor as is_tensor,
     isclose as isclose,
+    meshgrid as meshgrid,
     numel as numel,
+    split as split,
 )
 from ._printing import get_printoptions as get_printoptions, set_printoptions as set_printoptions
 from ._public import claim as _claim

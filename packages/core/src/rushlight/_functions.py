@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _C
-from .ops import _matmul
+from .ops import _join, _matmul
 
 __all__ = [
     "allclose",
@@ -213,3 +213,64 @@ def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, e
 
 for _name in ("allclose", "equal", "isclose", "is_nonzero"):
     _C.add_method(_name, globals()[_name])
+
+
+def _listed(tensors: tuple[Any, ...]) -> Any:
+    """Tensors as loose arguments or as one sequence."""
+    return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
+    """Coordinates of a grid: for every vector a tensor over all combinations.
+
+    Args:
+        *tensors: Vectors or 0-d tensors of one dtype, loose or as one sequence.
+        indexing: "ij" (rows first, the default) or "xy" (columns first).
+
+    Returns:
+        Tuple of views, one a vector.
+
+    Raises:
+        RuntimeError: A tensor has more than one dimension, dtypes differ, or `indexing` is unknown.
+
+    Example:
+        >>> x, y = rushlight.meshgrid(rushlight.arange(2), rushlight.arange(3))
+        >>> x.shape
+        torch.Size([2, 3])
+    """
+    return _join.meshgrid.operator(_listed(tensors), indexing=indexing)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    """Views of tensors, loose or as one sequence, expanded to the shape that they share."""
+    return _join.broadcast_tensors.operator(_listed(tensors))
+
+
+def block_diag(*tensors: Any) -> Any:
+    """A matrix with matrices, vectors or numbers as tensors along its diagonal, zeros elsewhere."""
+    return _join.block_diag.operator(_listed(tensors))
+
+
+def cartesian_prod(*tensors: Any) -> Any:
+    """All combinations of one element of each vector, a row each; of one vector itself."""
+    return _join.cartesian_prod.operator(_listed(tensors))
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """The tensor, or a tuple of several, with at least one dimension."""
+    return _join.atleast_1d.operator(tensors[0] if len(tensors) == 1 else tensors)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """The tensor, or a tuple of several, with at least two dimensions."""
+    return _join.atleast_2d.operator(tensors[0] if len(tensors) == 1 else tensors)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """The tensor, or a tuple of several, with at least three dimensions."""
+    return _join.atleast_3d.operator(tensors[0] if len(tensors) == 1 else tensors)
+
+
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Consecutive pieces of a dimension, see `Tensor.split`."""
+    return tensor.split(split_size_or_sections, dim)

@@ -114,11 +114,16 @@ column_stack = _joined(
 
 def _atleast(n: int, numpy: Any) -> tuple[Op, Op]:
     doc = f"The tensor, or each of several, with at least {n} dimension{'s' if n > 1 else ''}."
-    one = Op(f"atleast_{n}d(Tensor self) -> Tensor", family=COMPOSITE, method=False, out=False, doc=doc).composite(
-        lambda self: _at_least(self, n)
-    )
+    one = Op(
+        f"atleast_{n}d(Tensor self) -> Tensor", family=COMPOSITE, method=False, function=False, out=False, doc=doc
+    ).composite(lambda self: _at_least(self, n))
     many = Op(
-        f"atleast_{n}d.Sequence(Tensor[] tensors) -> Tensor[]", family=COMPOSITE, method=False, out=False, doc=doc
+        f"atleast_{n}d.Sequence(Tensor[] tensors) -> Tensor[]",
+        family=COMPOSITE,
+        method=False,
+        function=False,
+        out=False,
+        doc=doc,
     )
     shapes = ((), (2,), (2, 3), (2, 3, 4))
     one.samples(lambda make, dtype: (Sample((make(*shape),)) for shape in shapes), numpy)
@@ -129,7 +134,7 @@ atleast_1d, atleast_1d_list = _atleast(1, np.atleast_1d)
 atleast_2d, atleast_2d_list = _atleast(2, np.atleast_2d)
 atleast_3d, atleast_3d_list = _atleast(3, np.atleast_3d)
 broadcast_tensors = (
-    Op("broadcast_tensors(Tensor[] tensors) -> Tensor[]", family=COMPOSITE, method=False, out=False, doc="Views of tensors, expanded to the shape that they share.")
+    Op("broadcast_tensors(Tensor[] tensors) -> Tensor[]", family=COMPOSITE, method=False, function=False, out=False, doc="Views of tensors, expanded to the shape that they share.")
     .composite(lambda tensors: _broadcast(tensors))
     .samples(_lists((((2, 1), (3,)),), (((), (2,)),)), lambda tensors: np.broadcast_arrays(*tensors))
 )  # fmt: skip
@@ -138,6 +143,7 @@ meshgrid = (
         "meshgrid(Tensor[] tensors, *, str? indexing=None) -> Tensor[]",
         family=COMPOSITE,
         method=False,
+        function=False,
         out=False,
         doc="""Coordinates of a grid: for every vector a tensor over all combinations.
 
@@ -156,12 +162,12 @@ meshgrid = (
     .samples(_lists((((2,), (3,)),), (((2,), (3,), (4,)),)), lambda tensors: np.meshgrid(*tensors, indexing="ij"))
 )
 block_diag = (
-    Op("block_diag(Tensor[] tensors) -> Tensor", family=COMPOSITE, method=False, out=False, doc="A matrix with matrices along its diagonal, zeros elsewhere.")
+    Op("block_diag(Tensor[] tensors) -> Tensor", family=COMPOSITE, method=False, function=False, out=False, doc="A matrix with matrices along its diagonal, zeros elsewhere.")
     .composite(lambda tensors: _block_diag(tensors))
     .samples(_lists((((2, 3), (1, 1)),), (((2,), ()),)), lambda tensors: _block_diag_numpy(tensors))
 )  # fmt: skip
 cartesian_prod = (
-    Op("cartesian_prod(Tensor[] tensors) -> Tensor", family=COMPOSITE, method=False, out=False, doc="All combinations of one element of each vector, a row each; of one vector itself.")
+    Op("cartesian_prod(Tensor[] tensors) -> Tensor", family=COMPOSITE, method=False, function=False, out=False, doc="All combinations of one element of each vector, a row each; of one vector itself.")
     .composite(lambda tensors: _cartesian_prod(tensors))
     .samples(_lists((((2,), (3,)),), (((2,),),)), lambda tensors: np.array(list(itertools.product(*tensors))) if len(tensors) > 1 else tensors[0])
 )  # fmt: skip
