@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+
 import rushlight as torch
 from rushlight import nn
 from rushlight.utils.data import DataLoader, TensorDataset, random_split
@@ -117,9 +118,8 @@ def main() -> None:
     labels = torch.cat([labels for _, labels in test_loader])
     model = network()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-    print(
-        f"{len(train_set)} images to train on, {len(test_set)} held out, {sum(p.numel() for p in model.parameters())} parameters"
-    )
+    size = sum(parameter.numel() for parameter in model.parameters())
+    print(f"{len(train_set)} images to train on, {len(test_set)} held out, {size} parameters")
 
     losses, accuracies, seconds = [], [], 0.0
     for epoch in range(1, args.epochs + 1):

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 
 import pytest
+
 import rushlight as torch
 from rushlight import nn
 
@@ -41,7 +42,7 @@ def test_sequential_edits():
     with pytest.raises(TypeError, match="is not a Module subclass"):
         m.append(3)
     with pytest.raises(ValueError, match="only objects of Sequential class"):
-        m + [3]
+        m.__add__([3])
     with pytest.raises(ValueError, match="Non-positive multiplication factor"):
         m * 0
 

@@ -7,6 +7,7 @@ import weakref
 from collections import OrderedDict
 
 import pytest
+
 import rushlight as torch
 from rushlight import nn
 from rushlight.nn.modules import module as module_file
@@ -90,7 +91,7 @@ def test_members_need_init_first():
 @pytest.mark.parametrize("register", ["register_parameter", "register_buffer", "add_module"])
 def test_names_are_checked(register):
     m = Scale()
-    with pytest.raises(KeyError, match='can.*t contain "."'):
+    with pytest.raises(KeyError, match=r'can.*t contain "."'):
         getattr(m, register)("a.b", None)
     with pytest.raises(KeyError, match="be empty string"):
         getattr(m, register)("", None)
@@ -181,7 +182,7 @@ def test_dir_lists_members():
 
 def test_registered_tensor_must_be_a_leaf():
     x = nn.Parameter(torch.ones(1))
-    with pytest.raises(TypeError, match="torch.nn.Parameter or None required"):
+    with pytest.raises(TypeError, match=r"torch.nn.Parameter or None required"):
         nn.Module().register_parameter("x", x * 2)
 
 
@@ -406,7 +407,7 @@ def test_state_dict_shares_memory_and_knows_versions():
     assert not state["left.factor"].requires_grad
     assert m.state_dict(keep_vars=True)["left.factor"] is m.left.factor
     assert state._metadata["right.0"] == {"version": 1}
-    assert list(m.state_dict(prefix="net."))[0] == "net.left.factor"
+    assert next(iter(m.state_dict(prefix="net."))) == "net.left.factor"
 
 
 def test_load_state_dict_copies():

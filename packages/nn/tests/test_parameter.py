@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import pytest
+
 import rushlight as torch
 from rushlight import nn
 

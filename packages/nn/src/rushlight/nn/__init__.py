@@ -1,6 +1,5 @@
 """Neural networks: modules, their parameters, and the functions they are made of."""
 
-# ruff: noqa: E402
 
 from rushlight.plugin import require as _require
 

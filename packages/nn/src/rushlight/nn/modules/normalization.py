@@ -62,7 +62,8 @@ class LayerNorm(Module):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        options = f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        return f"{self.normalized_shape}, eps={self.eps}, {options}"
 
 
 class GroupNorm(Module):
@@ -119,4 +120,5 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+        options = f"affine={self.affine}, bias={self.bias is not None}"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, {options}"
