@@ -160,13 +160,25 @@ void write_result(const Op* op, Tensor* target, Tensor* value, bool is_out) {
   copy_into(target, value);
 }
 
+// The tensors that the schema says are written, in lists of tensors too.
+template <class F>
+void for_each_written(const Call& c, F&& fn) {
+  for (int i = 0; i < c.op->nparams; ++i) {
+    const Arg& a = c.args[i];
+    if (!c.op->params[i].is_write) continue;
+    if (a.is_tensor()) fn(a.tensor);
+    if (a.kind == Kind::Tensors)
+      for (int k = 0; k < a.count; ++k)
+        if (a.tensors[k]) fn(a.tensors[k]);
+  }
+}
+
 PyObject* run(Call& c) {
   const Op* op = c.op;
   if (op->inplace_only) {
-    Tensor* self = c.args[0].tensor;
-    check_writable(op, self);
+    for_each_written(c, [op](Tensor* t) { check_writable(op, t); });
     PyObject* r = run_kernel(c);
-    if (r) ++self->storage->version;
+    if (r) for_each_written(c, [](Tensor* t) { ++t->storage->version; });
     return r;
   }
   if (!c.inplace && !c.out) return run_kernel(c);

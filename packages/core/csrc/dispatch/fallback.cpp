@@ -76,8 +76,15 @@ PyObject* without_kernel(Call& c) {
   below.inplace = false;
   Ref<> result = Ref<>::check(run(below));
   if (c.op->inplace_only) {
-    copy_into(c.args[0].tensor, args[0].tensor);
-    return Py_NewRef(object(c.args[0].tensor));
+    for (int i = 0; i < c.op->nparams; ++i) {
+      const Arg &a = c.args[i], &b = args[i];
+      if (!c.op->params[i].is_write) continue;
+      if (a.is_tensor()) copy_into(a.tensor, b.tensor);
+      if (a.kind == Kind::Tensors)
+        for (int k = 0; k < a.count; ++k)
+          if (a.tensors[k]) copy_into(a.tensors[k], b.tensors[k]);
+    }
+    return c.args[0].is_tensor() ? Py_NewRef(object(c.args[0].tensor)) : moved(result.get(), c.device).release();
   }
   return moved(result.get(), c.device).release();
 }
