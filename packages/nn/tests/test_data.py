@@ -4,6 +4,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+
 import rushlight as torch
 from rushlight.utils.data import (
     BatchSampler,
@@ -162,7 +163,9 @@ def test_bad_arguments_of_samplers(make, error, message):
 
 def test_collate_follows_the_samples():
     Point = namedtuple("Point", "x y")
-    batch = default_collate([{"a": 1, "b": (2.5, "x"), "c": Point(1, [2])}, {"a": 3, "b": (4.5, "y"), "c": Point(5, [6])}])
+    batch = default_collate(
+        [{"a": 1, "b": (2.5, "x"), "c": Point(1, [2])}, {"a": 3, "b": (4.5, "y"), "c": Point(5, [6])}]
+    )
     assert batch["a"].tolist() == [1, 3]
     assert batch["b"][0].dtype == torch.float64
     assert batch["b"][1] == ("x", "y")
@@ -217,7 +220,9 @@ def test_shuffling_draws_anew_each_time():
     assert first != second
 
 
-@pytest.mark.parametrize("wrap", [lambda d: d, lambda d: Subset(d, list(range(9, -1, -1))), lambda d: ConcatDataset([d, d])])
+@pytest.mark.parametrize(
+    "wrap", [lambda d: d, lambda d: Subset(d, list(range(9, -1, -1))), lambda d: ConcatDataset([d, d])]
+)
 def test_batches_equal_their_collated_samples(wrap):
     data = wrap(pairs())
     for batch, indices in zip(DataLoader(data, batch_size=3), BatchSampler(range(len(data)), 3, False), strict=True):

@@ -1,6 +1,5 @@
 """Neural networks: modules, their parameters, and the functions they are made of."""
 
-
 from rushlight.plugin import require as _require
 
 _require("nn", "rushlight.nn")  # the operators, of which the modules below take hold

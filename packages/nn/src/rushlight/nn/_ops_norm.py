@@ -145,9 +145,7 @@ def batch_norm_composite(
         ("running_var", running_var),
     ):
         _check_channels(name, tensor, channels)
-    return channel_norm.operator(
-        input, weight, bias, running_mean, running_var, training, momentum, eps
-    )[0]
+    return channel_norm.operator(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
 batch_norm = (
