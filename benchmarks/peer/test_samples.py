@@ -4,8 +4,9 @@ import zlib
 
 import numpy as np
 import pytest
-import rushlight
 import torch
+
+import rushlight
 from rushlight.plugin import load, operators, plugins
 from rushlight.testing import Maker, assert_close
 
