@@ -264,17 +264,12 @@ size_t count_saved(const RuleNode* n) { return n->rule->saves->size(); }
 void drop(Saved& s) {
   switch (s.state) {
     case Saved::Input:
-    case Saved::Result:
-      Py_DECREF(s.arg.tensor);
-      break;
-    case Saved::Object:
-      Py_DECREF(s.arg.object);
-      break;
+    case Saved::Result: Py_DECREF(s.arg.tensor); break;
+    case Saved::Object: Py_DECREF(s.arg.object); break;
     case Saved::Tensors:
       for (int i = 0; i < s.arg.count; ++i) Py_DECREF(s.arg.tensors[i]);
       break;
-    default:
-      return;  // numbers and shapes stay, as they cost nothing
+    default: return;  // numbers and shapes stay, as they cost nothing
   }
   s.state = Saved::Released;
 }
@@ -439,8 +434,7 @@ Geometry* write_geometry(char*& at, const Tensor* t) {
 
 size_t bytes_to_save(const Save& save, const Arg& a) {
   switch (a.kind) {
-    case Kind::Tensor:
-      return save.geometry_only ? geometry_bytes(a.tensor->ndim) : 0;
+    case Kind::Tensor: return save.geometry_only ? geometry_bytes(a.tensor->ndim) : 0;
     case Kind::Tensors: {
       size_t bytes = 0;
       for (int i = 0; i < a.count; ++i)
@@ -449,10 +443,8 @@ size_t bytes_to_save(const Save& save, const Arg& a) {
       return bytes;
     }
     case Kind::Ints:
-    case Kind::Floats:
-      return sizeof(int64_t) * static_cast<size_t>(a.count);
-    default:
-      return 0;
+    case Kind::Floats: return sizeof(int64_t) * static_cast<size_t>(a.count);
+    default: return 0;
   }
 }
 
@@ -520,8 +512,7 @@ void save_argument(Saved& s, const Save& save, const Arg& a, char*& at, const Re
       Py_INCREF(a.object);
       s.state = Saved::Object;
       return;
-    default:
-      return;
+    default: return;
   }
 }
 
@@ -654,10 +645,8 @@ Arg Machine::unpack(uint8_t index) {
         check_saved_version(s.arg.tensors[i], static_cast<uint32_t>(versions[i]), nullptr, 0);
       return s.arg;
     }
-    case Saved::Released:
-      raise_released();
-    default:
-      return s.arg;
+    case Saved::Released: raise_released();
+    default: return s.arg;
   }
 }
 
@@ -672,14 +661,10 @@ PyObject* Machine::materialized(uint8_t index) {
 
 Arg Machine::get(Operand o) {
   switch (o.source) {
-    case Operand::Constant:
-      return (*node->rule->constants)[o.index];
-    case Operand::Saved:
-      return unpack(o.index);
-    case Operand::Grad:
-      return arg(as_tensor(materialized(o.index)));
-    default:
-      return temporaries_[o.index].arg;
+    case Operand::Constant: return (*node->rule->constants)[o.index];
+    case Operand::Saved: return unpack(o.index);
+    case Operand::Grad: return arg(as_tensor(materialized(o.index)));
+    default: return temporaries_[o.index].arg;
   }
 }
 
@@ -708,30 +693,19 @@ Value Machine::arithmetic(Instruction::Code code, const Arg& a, const Arg& b) {
   using C = Instruction::Code;
   if (a.is_tensor() || b.is_tensor()) {
     switch (code) {
-      case C::Add:
-        return value_of(call(ops::add, {a, b}));
-      case C::Sub:
-        return value_of(call(ops::sub, {a, b}));
-      case C::Mul:
-        return value_of(call(ops::mul, {a, b}));
-      case C::Div:
-        return value_of(call(ops::div, {a, b}));
+      case C::Add: return value_of(call(ops::add, {a, b}));
+      case C::Sub: return value_of(call(ops::sub, {a, b}));
+      case C::Mul: return value_of(call(ops::mul, {a, b}));
+      case C::Div: return value_of(call(ops::div, {a, b}));
       case C::Pow:
         return value_of(call(!b.is_tensor() ? ops::pow_scalar : a.is_tensor() ? ops::pow : ops::pow_of_scalar, {a, b}));
-      case C::Neg:
-        return value_of(call(ops::neg, {a}));
-      case C::Eq:
-        return value_of(call(ops::eq, {a, b}));
-      case C::Ne:
-        return value_of(call(ops::ne, {a, b}));
-      case C::Lt:
-        return value_of(call(ops::lt, {a, b}));
-      case C::Le:
-        return value_of(call(ops::le, {a, b}));
-      case C::Gt:
-        return value_of(call(ops::gt, {a, b}));
-      default:
-        return value_of(call(ops::ge, {a, b}));
+      case C::Neg: return value_of(call(ops::neg, {a}));
+      case C::Eq: return value_of(call(ops::eq, {a, b}));
+      case C::Ne: return value_of(call(ops::ne, {a, b}));
+      case C::Lt: return value_of(call(ops::lt, {a, b}));
+      case C::Le: return value_of(call(ops::le, {a, b}));
+      case C::Gt: return value_of(call(ops::gt, {a, b}));
+      default: return value_of(call(ops::ge, {a, b}));
     }
   }
   if (!a.is_number() || (code != C::Neg && !b.is_number())) {
@@ -750,27 +724,14 @@ Value Machine::arithmetic(Instruction::Code code, const Arg& a, const Arg& b) {
         y(b.to_double(), b.kind == Kind::Complex ? b.imag : 0);
     std::complex<double> z;
     switch (code) {
-      case C::Add:
-        z = x + y;
-        break;
-      case C::Sub:
-        z = x - y;
-        break;
-      case C::Mul:
-        z = x * y;
-        break;
-      case C::Div:
-        z = x / y;
-        break;
-      case C::Pow:
-        z = std::pow(x, y);
-        break;
-      case C::Eq:
-        return value_of(arg(x == y));
-      case C::Ne:
-        return value_of(arg(x != y));
-      default:
-        raise(PyExc_TypeError, "gradient rule of %s: complex numbers have no order.", node->rule->op->name);
+      case C::Add: z = x + y; break;
+      case C::Sub: z = x - y; break;
+      case C::Mul: z = x * y; break;
+      case C::Div: z = x / y; break;
+      case C::Pow: z = std::pow(x, y); break;
+      case C::Eq: return value_of(arg(x == y));
+      case C::Ne: return value_of(arg(x != y));
+      default: raise(PyExc_TypeError, "gradient rule of %s: complex numbers have no order.", node->rule->op->name);
     }
     Arg r;
     r.kind = Kind::Complex;
@@ -781,28 +742,17 @@ Value Machine::arithmetic(Instruction::Code code, const Arg& a, const Arg& b) {
   bool integers = a.kind != Kind::Float && b.kind != Kind::Float;
   double x = a.to_double(), y = b.to_double();
   switch (code) {
-    case C::Add:
-      return value_of(integers ? arg(a.to_int() + b.to_int()) : arg(x + y));
-    case C::Sub:
-      return value_of(integers ? arg(a.to_int() - b.to_int()) : arg(x - y));
-    case C::Mul:
-      return value_of(integers ? arg(a.to_int() * b.to_int()) : arg(x * y));
-    case C::Div:
-      return value_of(arg(x / y));
-    case C::Pow:
-      return value_of(arg(std::pow(x, y)));
-    case C::Eq:
-      return value_of(arg(x == y));
-    case C::Ne:
-      return value_of(arg(x != y));
-    case C::Lt:
-      return value_of(arg(x < y));
-    case C::Le:
-      return value_of(arg(x <= y));
-    case C::Gt:
-      return value_of(arg(x > y));
-    default:
-      return value_of(arg(x >= y));
+    case C::Add: return value_of(integers ? arg(a.to_int() + b.to_int()) : arg(x + y));
+    case C::Sub: return value_of(integers ? arg(a.to_int() - b.to_int()) : arg(x - y));
+    case C::Mul: return value_of(integers ? arg(a.to_int() * b.to_int()) : arg(x * y));
+    case C::Div: return value_of(arg(x / y));
+    case C::Pow: return value_of(arg(std::pow(x, y)));
+    case C::Eq: return value_of(arg(x == y));
+    case C::Ne: return value_of(arg(x != y));
+    case C::Lt: return value_of(arg(x < y));
+    case C::Le: return value_of(arg(x <= y));
+    case C::Gt: return value_of(arg(x > y));
+    default: return value_of(arg(x >= y));
   }
 }
 
@@ -811,26 +761,16 @@ namespace {
 bool fits(const Param& p, const Arg& a, bool numbers) {
   if (a.none()) return p.optional || p.type == ParamType::Any || (p.has_default && p.default_value.none());
   switch (p.type) {
-    case ParamType::Tensor:
-      return a.is_tensor() || (numbers && a.is_number());
-    case ParamType::Tensors:
-      return a.kind == Kind::Tensors;
-    case ParamType::Int:
-      return a.kind == Kind::Int || a.kind == Kind::Bool;
-    case ParamType::Float:
-      return a.kind == Kind::Float || a.kind == Kind::Int;
-    case ParamType::Bool:
-      return a.kind == Kind::Bool;
-    case ParamType::Scalar:
-      return a.is_number();
-    case ParamType::Ints:
-      return a.kind == Kind::Ints || a.kind == Kind::Int;
-    case ParamType::DType:
-      return a.kind == Kind::DType;
-    case ParamType::Device:
-      return a.kind == Kind::Device;
-    default:
-      return true;
+    case ParamType::Tensor: return a.is_tensor() || (numbers && a.is_number());
+    case ParamType::Tensors: return a.kind == Kind::Tensors;
+    case ParamType::Int: return a.kind == Kind::Int || a.kind == Kind::Bool;
+    case ParamType::Float: return a.kind == Kind::Float || a.kind == Kind::Int;
+    case ParamType::Bool: return a.kind == Kind::Bool;
+    case ParamType::Scalar: return a.is_number();
+    case ParamType::Ints: return a.kind == Kind::Ints || a.kind == Kind::Int;
+    case ParamType::DType: return a.kind == Kind::DType;
+    case ParamType::Device: return a.kind == Kind::Device;
+    default: return true;
   }
 }
 
@@ -866,9 +806,7 @@ Value Machine::run(const Program& p) {
         temporaries_[in.target] = value_of(Ref<>::check(api->call(overload->op, args, overload->nargs)));
         break;
       }
-      case Instruction::Builtin:
-        temporaries_[in.target] = in.builtin(*this, operands, in.nargs);
-        break;
+      case Instruction::Builtin: temporaries_[in.target] = in.builtin(*this, operands, in.nargs); break;
       case Instruction::Move: {
         Arg a = get(operands[0]);
         Ref<> owner = a.is_tensor() ? Ref<>::borrow(object(a.tensor)) : Ref<>();
@@ -878,20 +816,15 @@ Value Machine::run(const Program& p) {
         temporaries_[in.target] = std::move(v);
         break;
       }
-      case Instruction::Jump:
-        pc = in.nargs - size_t{1};
-        break;
+      case Instruction::Jump: pc = in.nargs - size_t{1}; break;
       case Instruction::JumpUnless: {
         Arg a = get(operands[0]);
         bool truth = a.is_number() ? a.to_bool() : a.kind == Kind::Ints ? a.count != 0 : !a.none();
         if (!truth) pc = in.nargs - size_t{1};
         break;
       }
-      case Instruction::Neg:
-        temporaries_[in.target] = arithmetic(in.code, get(operands[0]), Arg());
-        break;
-      default:
-        temporaries_[in.target] = arithmetic(in.code, get(operands[0]), get(operands[1]));
+      case Instruction::Neg: temporaries_[in.target] = arithmetic(in.code, get(operands[0]), Arg()); break;
+      default: temporaries_[in.target] = arithmetic(in.code, get(operands[0]), get(operands[1]));
     }
   }
   Arg a = get(p.result);

@@ -9,6 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
+
 import rushlight as torch
 from rushlight.autograd import backward, detect_anomaly, grad
 
@@ -150,7 +151,11 @@ def test_backward_with_inputs_leaves_the_rest_alone(leaf):
         (lambda x: torch.add(x, x, out=ones(2)), RuntimeError, "don't support automatic differentiation"),
         (lambda x: setattr(x * 2, "requires_grad", False), RuntimeError, "only change requires_grad flags of leaf"),
         (lambda x: torch.arange(3).requires_grad_(), RuntimeError, "only Tensors of floating point"),
-        (lambda x: setattr(x, "grad", ones(3)), RuntimeError, "gradient of size '\\[3\\]' to a tensor of size '\\[2\\]'"),
+        (
+            lambda x: setattr(x, "grad", ones(3)),
+            RuntimeError,
+            "gradient of size '\\[3\\]' to a tensor of size '\\[2\\]'",
+        ),
         (lambda x: setattr(x, "grad", torch.ones(2)), RuntimeError, "gradient with dtype"),
         (lambda x: setattr(x, "grad", 1), TypeError, "assigned grad expected to be a Tensor or None"),
         (lambda x: x.detach().retain_grad(), RuntimeError, "can't retain_grad"),
@@ -248,7 +253,9 @@ def test_node_hooks(leaf):
     h = x * 2
     order = []
     h.grad_fn.register_prehook(lambda outputs: order.append("pre") or (outputs[0] * 2,))
-    h.grad_fn.register_hook(lambda inputs, outputs: order.append((inputs[0].item(), outputs[0].item())) or (inputs[0] + 1, None))
+    h.grad_fn.register_hook(
+        lambda inputs, outputs: order.append((inputs[0].item(), outputs[0].item())) or (inputs[0] + 1, None)
+    )
     h.backward(ones(1))
     assert order == ["pre", (4, 2)]
     assert x.grad.item() == 5
@@ -388,5 +395,8 @@ def test_anomaly_mode_shows_the_forward_call_and_finds_nan(leaf):
     x = leaf([0.0])
     with detect_anomaly():
         y = x.sqrt() * 0
-        with pytest.warns(UserWarning, match="test_anomaly_mode_shows"), pytest.raises(RuntimeError, match="SqrtBackward0.*nan"):
+        with (
+            pytest.warns(UserWarning, match="test_anomaly_mode_shows"),
+            pytest.raises(RuntimeError, match="SqrtBackward0.*nan"),
+        ):
             y.backward(ones(1))

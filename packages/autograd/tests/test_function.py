@@ -1,6 +1,7 @@
 """User-defined functions."""
 
 import pytest
+
 import rushlight as torch
 from rushlight.autograd import Function, gradcheck, gradgradcheck
 from rushlight.autograd.function import once_differentiable

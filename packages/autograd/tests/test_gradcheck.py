@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import rushlight as torch
 from rushlight.autograd import Function, gradcheck, gradgradcheck
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import rushlight as torch
 
 
@@ -33,7 +34,9 @@ def test_leaves_are_refused(leaf):
     x = leaf([1.0, 2.0])
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
         x.mul_(2)
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(
+        RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"
+    ):
         x[0:1].mul_(2)
     with torch.no_grad():
         x.mul_(2)
@@ -44,7 +47,10 @@ def test_saved_tensors_that_were_written_to(leaf):
     x = leaf([1.0, 2.0])
     y = x.tanh()
     y.mul_(2)
-    with pytest.raises(RuntimeError, match=r"FloatTensor|DoubleTensor \[2\]\], which is output 0 of .*, is at version 1; expected version 0"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"FloatTensor|DoubleTensor \[2\]\], which is output 0 of .*, is at version 1; expected version 0",
+    ):
         y.sum().backward()
     h = x * 1
     z = h * h

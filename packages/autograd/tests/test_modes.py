@@ -4,6 +4,7 @@ import asyncio
 import threading
 
 import pytest
+
 import rushlight as torch
 from rushlight.autograd import inference_mode, is_grad_enabled, is_inference_mode_enabled, set_grad_enabled
 
@@ -141,7 +142,9 @@ def test_views_of_normal_tensors_stay_normal():
     assert not v.is_inference()
 
 
-@pytest.mark.parametrize("call", [lambda: torch.no_grad(3), lambda: set_grad_enabled(), lambda: torch.no_grad(mode=True)])
+@pytest.mark.parametrize(
+    "call", [lambda: torch.no_grad(3), lambda: set_grad_enabled(), lambda: torch.no_grad(mode=True)]
+)
 def test_wrong_arguments(call):
     with pytest.raises(TypeError):
         call()

@@ -3,6 +3,7 @@
 import zlib
 
 import pytest
+
 import rushlight as torch
 from rushlight import _registry
 from rushlight._op import Op

@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import rushlight as torch
 
@@ -39,7 +38,9 @@ def test_result_holds_both(a, b):
     assert torch.can_cast(b, result)
 
 
-@pytest.mark.parametrize(("a", "b"), [*itertools.combinations([d for d in NUMPY if not (d.is_floating_point or d.is_complex)], 2)])
+@pytest.mark.parametrize(
+    ("a", "b"), [*itertools.combinations([d for d in NUMPY if not (d.is_floating_point or d.is_complex)], 2)]
+)
 def test_integers_promote_as_numpy_does(a, b):
     assert numpy_name(torch.promote_types(a, b)) == np.promote_types(numpy_name(a), numpy_name(b)).name
 
@@ -110,9 +111,13 @@ def test_differential():
     peer = pytest.importorskip("torch")
     name = lambda dtype: str(dtype).split(".")[1]
     for a, b in itertools.product(DTYPES, DTYPES):
-        assert name(torch.promote_types(a, b)) == name(peer.promote_types(getattr(peer, name(a)), getattr(peer, name(b))))
+        assert name(torch.promote_types(a, b)) == name(
+            peer.promote_types(getattr(peer, name(a)), getattr(peer, name(b)))
+        )
         assert torch.can_cast(a, b) == peer.can_cast(getattr(peer, name(a)), getattr(peer, name(b)))
         for sa, sb in itertools.product([(), (2,)], repeat=2):
             ours = torch.result_type(tensor(a, *sa), tensor(b, *sb))
-            theirs = peer.result_type(peer.zeros(sa, dtype=getattr(peer, name(a))), peer.zeros(sb, dtype=getattr(peer, name(b))))
+            theirs = peer.result_type(
+                peer.zeros(sa, dtype=getattr(peer, name(a))), peer.zeros(sb, dtype=getattr(peer, name(b)))
+            )
             assert name(ours) == name(theirs), (a, sa, b, sb)

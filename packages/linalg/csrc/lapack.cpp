@@ -21,7 +21,9 @@ int get(PyObject* table, char type, const char* routine, F* out) {
   PyObject* capsule = PyDict_GetItemString(table, name);
   const char* signature = capsule ? PyCapsule_GetName(capsule) : nullptr;
   if (!signature || !std::strstr(signature, "int *")) {
-    PyErr_Format(PyExc_ImportError, "rushlight.linalg: scipy.linalg.cython_lapack has no %s with 32-bit integers (it has: %s). Install SciPy 1.13 or newer.",
+    PyErr_Format(PyExc_ImportError,
+                 "rushlight.linalg: scipy.linalg.cython_lapack has no %s with 32-bit integers (it has: %s). Install "
+                 "SciPy 1.13 or newer.",
                  name, signature ? signature : "nothing");
     return -1;
   }
@@ -31,7 +33,10 @@ int get(PyObject* table, char type, const char* routine, F* out) {
 
 template <class T>
 int fill(PyObject* table, char type, Lapack<T>& l) {
-  return get(table, type, "getrf", &l.getrf) || get(table, type, "getri", &l.getri) || get(table, type, "getrs", &l.getrs) || get(table, type, "potrf", &l.potrf) ? -1 : 0;
+  return get(table, type, "getrf", &l.getrf) || get(table, type, "getri", &l.getri) ||
+                 get(table, type, "getrs", &l.getrs) || get(table, type, "potrf", &l.potrf)
+             ? -1
+             : 0;
 }
 
 }  // namespace

@@ -21,13 +21,21 @@ extern Lapack<std::complex<double>> z;
 template <class T>
 const Lapack<T>& lapack();
 template <>
-inline const Lapack<float>& lapack() { return s; }
+inline const Lapack<float>& lapack() {
+  return s;
+}
 template <>
-inline const Lapack<double>& lapack() { return d; }
+inline const Lapack<double>& lapack() {
+  return d;
+}
 template <>
-inline const Lapack<std::complex<float>>& lapack() { return c; }
+inline const Lapack<std::complex<float>>& lapack() {
+  return c;
+}
 template <>
-inline const Lapack<std::complex<double>>& lapack() { return z; }
+inline const Lapack<std::complex<double>>& lapack() {
+  return z;
+}
 
 // Reads scipy.linalg.cython_lapack; -1 with a Python exception where it does not hold what is expected.
 int load_lapack();

@@ -51,16 +51,23 @@ PyObject* clone_contiguous(Tensor* t) {
 // Checks what every routine here needs of its matrix argument; false with a Python exception.
 bool check(const char* op, const Tensor* a, bool square = true) {
   if (a->ndim < 2) {
-    PyErr_Format(PyExc_RuntimeError, "%s: The input tensor A must have at least 2 dimensions. Got a tensor with %d. Add batch dimensions in front.", op, a->ndim);
+    PyErr_Format(
+        PyExc_RuntimeError,
+        "%s: The input tensor A must have at least 2 dimensions. Got a tensor with %d. Add batch dimensions in front.",
+        op, a->ndim);
   } else if (square && a->sizes[a->ndim - 1] != a->sizes[a->ndim - 2]) {
-    PyErr_Format(PyExc_RuntimeError, "%s: A must be batches of square matrices, but they are %lld by %lld matrices", op, ll(a->sizes[a->ndim - 2]), ll(a->sizes[a->ndim - 1]));
+    PyErr_Format(PyExc_RuntimeError, "%s: A must be batches of square matrices, but they are %lld by %lld matrices", op,
+                 ll(a->sizes[a->ndim - 2]), ll(a->sizes[a->ndim - 1]));
   } else if (a->dtype != DType::Float32 && a->dtype != DType::Float64 && !rl::is_complex(a->dtype)) {
     if (rl::is_floating(a->dtype))
-      PyErr_Format(PyExc_RuntimeError, "%s: Low precision dtypes not supported. Got %s. Convert with .float() first.", op, rl::name(a->dtype));
+      PyErr_Format(PyExc_RuntimeError, "%s: Low precision dtypes not supported. Got %s. Convert with .float() first.",
+                   op, rl::name(a->dtype));
     else
-      PyErr_Format(PyExc_RuntimeError, "%s: Expected a floating point or complex tensor as input. Got %s", op, rl::name(a->dtype));
+      PyErr_Format(PyExc_RuntimeError, "%s: Expected a floating point or complex tensor as input. Got %s", op,
+                   rl::name(a->dtype));
   } else if (a->sizes[a->ndim - 1] > INT32_MAX || a->sizes[a->ndim - 2] > INT32_MAX) {
-    PyErr_Format(PyExc_RuntimeError, "%s: LAPACK takes at most 2147483647 rows and columns, got %lld by %lld", op, ll(a->sizes[a->ndim - 2]), ll(a->sizes[a->ndim - 1]));
+    PyErr_Format(PyExc_RuntimeError, "%s: LAPACK takes at most 2147483647 rows and columns, got %lld by %lld", op,
+                 ll(a->sizes[a->ndim - 2]), ll(a->sizes[a->ndim - 1]));
   } else {
     return true;
   }
@@ -142,7 +149,10 @@ PyObject* inv_kernel(Call& call) {
   });
   if (failure) {
     char reason[160];
-    std::snprintf(reason, sizeof reason, "The diagonal element %d is zero, the inversion could not be completed because the input matrix is singular.", failure.code());
+    std::snprintf(
+        reason, sizeof reason,
+        "The diagonal element %d is zero, the inversion could not be completed because the input matrix is singular.",
+        failure.code());
     return raise(op, failure, a->ndim > 2, reason);
   }
   return r.release();
@@ -168,8 +178,10 @@ PyObject* det_kernel(Call& call) {
       if (n) {
         T* m = reinterpret_cast<T*>(lu.t->data) + i * lu.rows * lu.columns;
         std::vector<int> pivots(static_cast<size_t>(n));
-        l.getrf(&n, &n, m, &n, pivots.data(), &info);  // info > 0: an exact zero on the diagonal, which the product shows
-        for (int k = 0; k < n; ++k) product *= pivots[static_cast<size_t>(k)] == k + 1 ? m[k * (n + 1)] : -m[k * (n + 1)];
+        l.getrf(&n, &n, m, &n, pivots.data(),
+                &info);  // info > 0: an exact zero on the diagonal, which the product shows
+        for (int k = 0; k < n; ++k)
+          product *= pivots[static_cast<size_t>(k)] == k + 1 ? m[k * (n + 1)] : -m[k * (n + 1)];
       }
       reinterpret_cast<T*>(out->data)[i] = product;
     };
@@ -184,15 +196,18 @@ PyObject* solve_kernel(Call& call) {
   Tensor *a = call.args[0].tensor, *b = call.args[1].tensor;
   if (!check(op, a)) return nullptr;
   if (a->dtype != b->dtype) {
-    PyErr_Format(PyExc_RuntimeError, "%s: Expected A and B to have the same dtype, but found A of type %s and B of type %s instead", op, rl::name(a->dtype), rl::name(b->dtype));
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s: Expected A and B to have the same dtype, but found A of type %s and B of type %s instead", op,
+                 rl::name(a->dtype), rl::name(b->dtype));
     return nullptr;
   }
   int nd = a->ndim;
   bool fits = b->ndim == nd && b->sizes[nd - 2] == a->sizes[nd - 2];
   for (int d = 0; fits && d < nd - 2; ++d) fits = a->sizes[d] == b->sizes[d];
   if (!fits) {
-    PyErr_Format(PyExc_RuntimeError, "%s: Incompatible shapes of A and B for the equation AX = B: A is %lld by %lld and B has %lld rows", op, ll(a->sizes[nd - 2]),
-                 ll(a->sizes[nd - 1]), b->ndim >= 2 ? ll(b->sizes[b->ndim - 2]) : -1);
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s: Incompatible shapes of A and B for the equation AX = B: A is %lld by %lld and B has %lld rows",
+                 op, ll(a->sizes[nd - 2]), ll(a->sizes[nd - 1]), b->ndim >= 2 ? ll(b->sizes[b->ndim - 2]) : -1);
     return nullptr;
   }
   if (a->device.type == rl::kMeta) return api->empty(b->ndim, b->sizes, b->dtype, b->device);
@@ -219,10 +234,13 @@ PyObject* solve_kernel(Call& call) {
       T* m = reinterpret_cast<T*>(lu.t->data) + i * n * n;
       std::vector<int> pivots(static_cast<size_t>(n));
       l.getrf(&rows, &rows, m, &rows, pivots.data(), &info);
-      if (!info && k) l.getrs(&trans, &rows, &columns, m, &rows, pivots.data(), reinterpret_cast<T*>(x.t->data) + i * n * k, &rows, &info);
+      if (!info && k)
+        l.getrs(&trans, &rows, &columns, m, &rows, pivots.data(), reinterpret_cast<T*>(x.t->data) + i * n * k, &rows,
+                &info);
       if (info) failure.note(i, info);
     };
-    for_each(lu.count, 2.0 / 3 * cube(n) + 2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(k), body);
+    for_each(lu.count,
+             2.0 / 3 * cube(n) + 2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(k), body);
   });
   if (failure) return raise(op, failure, nd > 2, "The solver failed because the input matrix is singular.");
   PyObject* result = api->empty(nd, b->sizes, b->dtype, b->device);
@@ -255,14 +273,17 @@ PyObject* cholesky_kernel(Call& call) {
       l.potrf(&uplo, &n, m, &n, &info);
       if (info) return failure.note(i, info);
       for (int row = 0; row < n; ++row)
-        for (int column = upper ? 0 : row + 1, end = upper ? row : n; column < end; ++column) m[row * static_cast<int64_t>(n) + column] = T(0);
+        for (int column = upper ? 0 : row + 1, end = upper ? row : n; column < end; ++column)
+          m[row * static_cast<int64_t>(n) + column] = T(0);
     };
     for_each(r.count, cube(r.rows) / 3, body);
   });
   if (failure) {
     char reason[200];
     std::snprintf(reason, sizeof reason,
-                  "The factorization could not be completed because the input is not positive-definite (the leading minor of order %d is not positive-definite).", failure.code());
+                  "The factorization could not be completed because the input is not positive-definite (the leading "
+                  "minor of order %d is not positive-definite).",
+                  failure.code());
     return raise(op, failure, a->ndim > 2, reason);
   }
   return r.release();
@@ -274,8 +295,10 @@ PyObject* set_error(PyObject*, PyObject* type) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef methods[] = {{"set_error", set_error, METH_O, "set_error(type): the exception that failing routines raise."}, {}};
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "rushlight.linalg._C", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+PyMethodDef methods[] = {
+    {"set_error", set_error, METH_O, "set_error(type): the exception that failing routines raise."}, {}};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "rushlight.linalg._C", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 }  // namespace rl_linalg
@@ -286,7 +309,10 @@ PyMODINIT_FUNC PyInit__C() {
   struct {
     const char* op;
     rl::Kernel kernel;
-  } kernels[] = {{"linalg::inv", inv_kernel}, {"linalg::det", det_kernel}, {"linalg::_solve", solve_kernel}, {"linalg::cholesky", cholesky_kernel}};
+  } kernels[] = {{"linalg::inv", inv_kernel},
+                 {"linalg::det", det_kernel},
+                 {"linalg::_solve", solve_kernel},
+                 {"linalg::cholesky", cholesky_kernel}};
   for (auto& k : kernels)
     for (const char* device : {"cpu", "meta"})
       if (api->register_kernel(k.op, device, k.kernel) < 0) return nullptr;

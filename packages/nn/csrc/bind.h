@@ -55,7 +55,9 @@ inline Tensor* tensor_or_null(const Arg& a) { return a.is_tensor() ? a.tensor : 
 inline Owned contiguous(Tensor* t) { return Owned(api->contiguous(t)); }
 // Empty without an exception when there is no tensor; empty with one when it failed.
 inline Owned contiguous_or_none(const Arg& a) { return a.is_tensor() ? contiguous(a.tensor) : Owned(); }
-inline Owned empty(int ndim, const int64_t* sizes, DType dtype) { return Owned(api->empty(ndim, sizes, dtype, {kCPU, -1})); }
+inline Owned empty(int ndim, const int64_t* sizes, DType dtype) {
+  return Owned(api->empty(ndim, sizes, dtype, {kCPU, -1}));
+}
 inline Owned empty_like(const Tensor* t) { return empty(t->ndim, t->sizes, t->dtype); }
 
 Arg tensor_arg(Tensor* t);  // null: None

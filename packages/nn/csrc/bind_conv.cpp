@@ -12,17 +12,20 @@ bool fail(const Call& c, const char* rule) {
 
 // The geometry of a convolution of `image` (N, C, *) by `weight` (out, C / groups, *) to an output of size `out`, or to
 // the one that follows where `out` is null. False with an exception if they do not fit.
-bool read_shape(const Call& c, const int64_t* image, int ndim, const int64_t* weight, int weight_ndim, const Arg& stride,
-                const Arg& padding, const Arg& dilation, int64_t groups, const int64_t* out, ConvShape* s) {
+bool read_shape(const Call& c, const int64_t* image, int ndim, const int64_t* weight, int weight_ndim,
+                const Arg& stride, const Arg& padding, const Arg& dilation, int64_t groups, const int64_t* out,
+                ConvShape* s) {
   const int n = ndim - 2;
   if (n < 1 || n > 3 || weight_ndim != ndim) return fail(c, "expected 3-, 4- or 5-dimensional tensors");
   for (const Arg* a : {&stride, &padding, &dilation}) {
-    if (a->kind != Kind::Ints || a->count != n) return fail(c, "stride, padding and dilation need one number per dimension");
+    if (a->kind != Kind::Ints || a->count != n)
+      return fail(c, "stride, padding and dilation need one number per dimension");
   }
   if (groups < 1 || image[1] % groups != 0 || weight[0] % groups != 0 || weight[1] != image[1] / groups) {
     return fail(c, "channels, weight and groups do not fit");
   }
-  *s = {image[0], groups, image[1] / groups, weight[0] / groups, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}};
+  *s = {image[0],  groups,    image[1] / groups, weight[0] / groups, {1, 1, 1},
+        {1, 1, 1}, {1, 1, 1}, {1, 1, 1},         {0, 0, 0},          {1, 1, 1}};
   for (int i = 0; i < n; ++i) {
     const int d = 3 - n + i;
     s->in[d] = image[2 + i];
@@ -71,11 +74,13 @@ Way way_of(const Tensor* a, const Tensor* b, const Tensor* bias) {
 }
 
 int64_t work(const ConvShape& s) {
-  return s.batch * s.groups * s.out_channels * s.out[0] * s.out[1] * s.out[2] * s.in_channels * s.kernel[1] * s.kernel[2];
+  return s.batch * s.groups * s.out_channels * s.out[0] * s.out[1] * s.out[2] * s.in_channels * s.kernel[1] *
+         s.kernel[2];
 }
 
 bool bias_fits(const Call& c, const Tensor* bias, int64_t channels) {
-  return bias == nullptr || (bias->ndim == 1 && bias->sizes[0] == channels) || fail(c, "bias needs one number per channel");
+  return bias == nullptr || (bias->ndim == 1 && bias->sizes[0] == channels) ||
+         fail(c, "bias needs one number per channel");
 }
 
 // nn::conv_forward(input, weight, bias, stride, padding, dilation, groups)
@@ -94,7 +99,8 @@ PyObject* conv_forward_kernel(Call& c) {
   const Owned x = contiguous(input), w = contiguous(weight), b = contiguous_or_none(c.args[2]);
   Owned y = empty(input->ndim, sizes, input->dtype);
   if (!x || !w || !y || (bias != nullptr && !b)) return nullptr;
-  if (y->numel != 0 && !run_unlocked(work(s), [&] { conv_forward(input->dtype, s, x.data(), w.data(), b.data(), y.data()); })) {
+  if (y->numel != 0 &&
+      !run_unlocked(work(s), [&] { conv_forward(input->dtype, s, x.data(), w.data(), b.data(), y.data()); })) {
     return nullptr;
   }
   return y.release();
@@ -108,12 +114,13 @@ PyObject* conv_input_kernel(Call& c) {
   if (way != Way::Native) return way == Way::Wide ? in_float32(c) : run_composite(c);
   const Arg& size = c.args[3];
   ConvShape s;
-  if (size.kind != Kind::Ints || size.count != input->ndim) return fail(c, "size needs one number per dimension"), nullptr;
+  if (size.kind != Kind::Ints || size.count != input->ndim)
+    return fail(c, "size needs one number per dimension"), nullptr;
   for (int d = 0; d < size.count; ++d) {
     if (size.ints[d] < 0) return fail(c, "sizes must not be negative"), nullptr;
   }
-  if (!read_shape(c, size.ints, size.count, weight->sizes, weight->ndim, c.args[4], c.args[5], c.args[6], c.args[7].to_int(),
-                  input->sizes, &s)) {
+  if (!read_shape(c, size.ints, size.count, weight->sizes, weight->ndim, c.args[4], c.args[5], c.args[6],
+                  c.args[7].to_int(), input->sizes, &s)) {
     return nullptr;
   }
   if (input->sizes[0] != s.batch || input->sizes[1] != weight->sizes[0]) {
@@ -140,8 +147,8 @@ PyObject* conv_weight_kernel(Call& c) {
   if (size.kind != Kind::Ints || size.count != input->ndim || grad->ndim != input->ndim) {
     return fail(c, "size and output_grad need the dimensions of the input"), nullptr;
   }
-  if (!read_shape(c, input->sizes, input->ndim, size.ints, size.count, c.args[3], c.args[4], c.args[5], c.args[6].to_int(),
-                  grad->sizes, &s)) {
+  if (!read_shape(c, input->sizes, input->ndim, size.ints, size.count, c.args[3], c.args[4], c.args[5],
+                  c.args[6].to_int(), grad->sizes, &s)) {
     return nullptr;
   }
   if (grad->sizes[0] != s.batch || grad->sizes[1] != size.ints[0]) {
@@ -150,7 +157,8 @@ PyObject* conv_weight_kernel(Call& c) {
   const Owned x = contiguous(input), dy = contiguous(grad);
   Owned dw = empty(size.count, size.ints, input->dtype);
   if (!x || !dy || !dw) return nullptr;
-  if (dw->numel != 0 && !run_unlocked(work(s), [&] { conv_backward_weight(input->dtype, s, x.data(), dy.data(), dw.data()); })) {
+  if (dw->numel != 0 &&
+      !run_unlocked(work(s), [&] { conv_backward_weight(input->dtype, s, x.data(), dy.data(), dw.data()); })) {
     return nullptr;
   }
   return dw.release();
@@ -183,13 +191,15 @@ PyObject* conv_kernel(Call& c) {
   const int64_t groups = c.args[6].to_int();
   const Tensor* bias = tensor_or_null(c.args[2]);
   bool plain = groups >= 1 && weight->sizes[0] % groups == 0 && input->sizes[1] == weight->sizes[1] * groups &&
-               input->dtype == weight->dtype && (bias == nullptr || (bias->ndim == 1 && bias->sizes[0] == weight->sizes[0]));
+               input->dtype == weight->dtype &&
+               (bias == nullptr || (bias->ndim == 1 && bias->sizes[0] == weight->sizes[0]));
   for (int d = 0; plain && d < n; ++d) {
     plain = sizes[0][d] > 0 && sizes[1][d] >= 0 && sizes[1][d] < 1 << 30 && sizes[2][d] > 0 && sizes[2][d] < 1 << 30 &&
             input->sizes[2 + d] + 2 * sizes[1][d] > sizes[2][d] * (weight->sizes[2 + d] - 1);
   }
   if (!plain) return run_composite(c);
-  Arg args[7] = {c.args[0], c.args[1], c.args[2], ints_arg(sizes[0], n), ints_arg(sizes[1], n), ints_arg(sizes[2], n), c.args[6]};
+  Arg args[7] = {c.args[0], c.args[1], c.args[2], ints_arg(sizes[0], n), ints_arg(sizes[1], n), ints_arg(sizes[2], n),
+                 c.args[6]};
   return api->call(forward, args, 7);
 }
 
@@ -200,7 +210,8 @@ bool register_conv() {
          api->register_kernel("nn::conv_input", "cpu", conv_input_kernel) == 0 &&
          api->register_kernel("nn::conv_weight", "cpu", conv_weight_kernel) == 0 &&
          api->register_kernel("nn::channel_sum", "cpu", channel_sum_kernel) == 0 &&
-         api->register_kernel("conv1d", "cpu", conv_kernel) == 0 && api->register_kernel("conv2d", "cpu", conv_kernel) == 0 &&
+         api->register_kernel("conv1d", "cpu", conv_kernel) == 0 &&
+         api->register_kernel("conv2d", "cpu", conv_kernel) == 0 &&
          api->register_kernel("conv3d", "cpu", conv_kernel) == 0;
 }
 

@@ -60,7 +60,8 @@ PyObject* class_loss_kernel(Call& c) {
   const Scores s(input);
   const int64_t reduction = c.args[3].to_int(), ignore_index = c.args[4].to_int();
   const Owned x = contiguous(input), classes = contiguous(target), weight = contiguous_or_none(c.args[2]);
-  Owned loss = empty(target->ndim, target->sizes, input->dtype), normalizer = empty(target->ndim, target->sizes, input->dtype);
+  Owned loss = empty(target->ndim, target->sizes, input->dtype),
+        normalizer = empty(target->ndim, target->sizes, input->dtype);
   const Owned factor = empty(target->ndim, target->sizes, input->dtype);
   if (!x || !classes || !loss || !normalizer || !factor || PyErr_Occurred()) return nullptr;
   const int64_t* at = reinterpret_cast<const int64_t*>(classes.data());
@@ -70,9 +71,12 @@ PyObject* class_loss_kernel(Call& c) {
       return nullptr;
     }
   }
-  const CrossEntropy g{s.outer, s.classes, s.inner, x.data(), weight.data(), at, ignore_index, c.args[5].to_double(),
-                       loss.data(), normalizer.data(), factor.data()};
-  if (target->numel != 0 && !run_unlocked(input->numel, [&] { norm_kernels().cross_entropy[type_index(input->dtype)](g); })) return nullptr;
+  const CrossEntropy g{
+      s.outer,     s.classes,         s.inner,      x.data(), weight.data(), at, ignore_index, c.args[5].to_double(),
+      loss.data(), normalizer.data(), factor.data()};
+  if (target->numel != 0 &&
+      !run_unlocked(input->numel, [&] { norm_kernels().cross_entropy[type_index(input->dtype)](g); }))
+    return nullptr;
   const double divisor = reduction == 1 ? sum(factor) : 1;
   Owned total = number(divisor, input->dtype);
   if (reduction != 0) loss = number(sum(loss) / divisor, input->dtype);
@@ -80,16 +84,19 @@ PyObject* class_loss_kernel(Call& c) {
   return tuple_of({&loss, &normalizer, &total});
 }
 
-// nn::class_loss_backward(output_grad, input, target, weight, normalizer, total, reduction, ignore_index, label_smoothing)
+// nn::class_loss_backward(output_grad, input, target, weight, normalizer, total, reduction, ignore_index,
+// label_smoothing)
 PyObject* class_loss_backward_kernel(Call& c) {
   Tensor *grad = c.args[0].tensor, *input = c.args[1].tensor, *target = c.args[2].tensor, *total = c.args[5].tensor;
   if (!fits(input, target, tensor_or_null(c.args[3])) || grad->dtype != input->dtype ||
-      grad->numel != (c.args[6].to_int() == 0 ? target->numel : 1) || total->numel != 1 || total->dtype != input->dtype ||
-      c.args[4].tensor->dtype != input->dtype || c.args[4].tensor->numel != target->numel) {
+      grad->numel != (c.args[6].to_int() == 0 ? target->numel : 1) || total->numel != 1 ||
+      total->dtype != input->dtype || c.args[4].tensor->dtype != input->dtype ||
+      c.args[4].tensor->numel != target->numel) {
     return fail(c, "the arguments do not fit");
   }
   const Scores s(input);
-  const Owned dloss = contiguous(grad), x = contiguous(input), classes = contiguous(target), weight = contiguous_or_none(c.args[3]);
+  const Owned dloss = contiguous(grad), x = contiguous(input), classes = contiguous(target),
+              weight = contiguous_or_none(c.args[3]);
   const Owned normalizer = contiguous(c.args[4].tensor);
   Owned dx = empty_like(input);
   if (!dloss || !x || !classes || !normalizer || !dx || PyErr_Occurred()) return nullptr;
@@ -99,9 +106,21 @@ PyObject* class_loss_backward_kernel(Call& c) {
   for (int64_t i = 0; i < target->numel; ++i) {  // it may have been written to since
     if ((at[i] < 0 || at[i] >= s.classes) && at[i] != ignore_index) return fail(c, "target is out of bounds");
   }
-  const CrossEntropyBackward g{s.outer, s.classes, s.inner, x.data(), weight.data(), normalizer.data(), at, ignore_index,
-                               c.args[8].to_double(), dloss.data(), grad->numel == 1 && target->numel != 1 ? 0 : 1, divisor, dx.data()};
-  if (target->numel != 0 && !run_unlocked(input->numel, [&] { norm_kernels().cross_entropy_backward[type_index(input->dtype)](g); })) {
+  const CrossEntropyBackward g{s.outer,
+                               s.classes,
+                               s.inner,
+                               x.data(),
+                               weight.data(),
+                               normalizer.data(),
+                               at,
+                               ignore_index,
+                               c.args[8].to_double(),
+                               dloss.data(),
+                               grad->numel == 1 && target->numel != 1 ? 0 : 1,
+                               divisor,
+                               dx.data()};
+  if (target->numel != 0 &&
+      !run_unlocked(input->numel, [&] { norm_kernels().cross_entropy_backward[type_index(input->dtype)](g); })) {
     return nullptr;
   }
   return dx.release();

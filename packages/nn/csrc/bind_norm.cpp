@@ -41,11 +41,23 @@ PyObject* batch_norm_kernel(Call& c) {
   }
   const Owned x = contiguous(input), weight = contiguous_or_none(c.args[1]), bias = contiguous_or_none(c.args[2]);
   const Owned mean_in = contiguous_or_none(c.args[3]), var_in = contiguous_or_none(c.args[4]);
-  Owned y = empty_like(input), mean = empty(1, &size.channels, input->dtype), scale = empty(1, &size.channels, input->dtype);
+  Owned y = empty_like(input), mean = empty(1, &size.channels, input->dtype),
+        scale = empty(1, &size.channels, input->dtype);
   if (!x || !y || !mean || !scale || PyErr_Occurred()) return nullptr;
-  const BatchNorm b{size.outer,     size.channels,  size.inner,    x.data(),          weight.data(),     bias.data(),
-                    y.data(),       mean.data(),    scale.data(),  mean_in.data(),    var_in.data(),     training,
-                    c.args[6].to_double(), c.args[7].to_double()};
+  const BatchNorm b{size.outer,
+                    size.channels,
+                    size.inner,
+                    x.data(),
+                    weight.data(),
+                    bias.data(),
+                    y.data(),
+                    mean.data(),
+                    scale.data(),
+                    mean_in.data(),
+                    var_in.data(),
+                    training,
+                    c.args[6].to_double(),
+                    c.args[7].to_double()};
   if (!run_unlocked(input->numel, [&] { norm_kernels().batch_norm[type_index(input->dtype)](b); })) return nullptr;
   if (training) {
     for (Tensor* t : {running_mean, running_var}) {
@@ -58,25 +70,30 @@ PyObject* batch_norm_kernel(Call& c) {
 // nn::channel_norm_backward(output_grad, input, weight, mean, scale, training)
 PyObject* batch_norm_backward_kernel(Call& c) {
   Tensor *grad = c.args[0].tensor, *input = c.args[1].tensor, *mean = c.args[3].tensor, *scale = c.args[4].tensor;
-  if (!is_native(input) || input->ndim < 2 || grad->dtype != input->dtype || grad->numel != input->numel) return fail(c, "output_grad and input do not fit");
+  if (!is_native(input) || input->ndim < 2 || grad->dtype != input->dtype || grad->numel != input->numel)
+    return fail(c, "output_grad and input do not fit");
   const Channels size(input);
   for (int i = 2; i < 5; ++i) {
-    if (!fits(c.args[i], input->dtype, size.channels)) return fail(c, "weight and statistics need one number per channel");
+    if (!fits(c.args[i], input->dtype, size.channels))
+      return fail(c, "weight and statistics need one number per channel");
   }
   const Owned dy = contiguous(grad), x = contiguous(input), weight = contiguous_or_none(c.args[2]);
   const Owned means = contiguous(mean), scales = contiguous(scale);
-  Owned dx = empty_like(input), dweight = empty(1, &size.channels, input->dtype), dbias = empty(1, &size.channels, input->dtype);
+  Owned dx = empty_like(input), dweight = empty(1, &size.channels, input->dtype),
+        dbias = empty(1, &size.channels, input->dtype);
   if (!dy || !x || !means || !scales || !dx || !dweight || !dbias || PyErr_Occurred()) return nullptr;
-  const BatchNormBackward b{size.outer,  size.channels, size.inner,     x.data(),     dy.data(), weight.data(), means.data(),
-                            scales.data(), dx.data(),   dweight.data(), dbias.data(), c.args[5].to_bool()};
-  if (!run_unlocked(input->numel, [&] { norm_kernels().batch_norm_backward[type_index(input->dtype)](b); })) return nullptr;
+  const BatchNormBackward b{size.outer,   size.channels, size.inner, x.data(),       dy.data(),    weight.data(),
+                            means.data(), scales.data(), dx.data(),  dweight.data(), dbias.data(), c.args[5].to_bool()};
+  if (!run_unlocked(input->numel, [&] { norm_kernels().batch_norm_backward[type_index(input->dtype)](b); }))
+    return nullptr;
   return tuple_of({&dx, &dweight, &dbias});
 }
 
 // How the rows of an input and its weights lie; false where length, period and repeat do not divide it.
 bool read_rows(const Tensor* input, const Arg& length, const Arg& period, const Arg& repeat, RowNorm* r) {
   r->length = length.to_int(), r->period = period.to_int(), r->repeat = repeat.to_int();
-  if (r->length < 1 || r->period < 1 || r->repeat < 1 || input->numel % r->length != 0 || r->length % r->repeat != 0) return false;
+  if (r->length < 1 || r->period < 1 || r->repeat < 1 || input->numel % r->length != 0 || r->length % r->repeat != 0)
+    return false;
   r->rows = input->numel / r->length;
   return r->rows % r->period == 0;
 }
@@ -86,13 +103,15 @@ PyObject* row_norm_kernel(Call& c) {
   Tensor* input = c.args[0].tensor;
   if (!is_native(input) || input->numel == 0) return run_composite(c);
   RowNorm r{};
-  if (!read_rows(input, c.args[3], c.args[4], c.args[5], &r)) return fail(c, "length, period and repeat do not fit the input");
+  if (!read_rows(input, c.args[3], c.args[4], c.args[5], &r))
+    return fail(c, "length, period and repeat do not fit the input");
   const int64_t weights = r.length / r.repeat * r.period;
   if (!fits(c.args[1], input->dtype, weights) || !fits(c.args[2], input->dtype, weights)) return run_composite(c);
   const Owned x = contiguous(input), weight = contiguous_or_none(c.args[1]), bias = contiguous_or_none(c.args[2]);
   Owned y = empty_like(input), mean = empty(1, &r.rows, input->dtype), scale = empty(1, &r.rows, input->dtype);
   if (!x || !y || !mean || !scale || PyErr_Occurred()) return nullptr;
-  r.x = x.data(), r.weight = weight.data(), r.bias = bias.data(), r.y = y.data(), r.mean = mean.data(), r.scale = scale.data();
+  r.x = x.data(), r.weight = weight.data(), r.bias = bias.data(), r.y = y.data(), r.mean = mean.data(),
+  r.scale = scale.data();
   r.eps = c.args[6].to_double();
   if (!run_unlocked(input->numel, [&] { norm_kernels().row_norm[type_index(input->dtype)](r); })) return nullptr;
   return tuple_of({&y, &mean, &scale});
@@ -102,11 +121,13 @@ PyObject* row_norm_kernel(Call& c) {
 PyObject* row_norm_backward_kernel(Call& c) {
   Tensor *grad = c.args[0].tensor, *input = c.args[1].tensor, *weight = tensor_or_null(c.args[2]);
   RowNorm r{};
-  if (!is_native(input) || grad->dtype != input->dtype || grad->numel != input->numel || !read_rows(input, c.args[5], c.args[6], c.args[7], &r)) {
+  if (!is_native(input) || grad->dtype != input->dtype || grad->numel != input->numel ||
+      !read_rows(input, c.args[5], c.args[6], c.args[7], &r)) {
     return fail(c, "output_grad, input, length, period and repeat do not fit");
   }
   const int64_t weights = r.length / r.repeat * r.period;
-  if (!fits(c.args[2], input->dtype, weights) || !fits(c.args[3], input->dtype, r.rows) || !fits(c.args[4], input->dtype, r.rows)) {
+  if (!fits(c.args[2], input->dtype, weights) || !fits(c.args[3], input->dtype, r.rows) ||
+      !fits(c.args[4], input->dtype, r.rows)) {
     return fail(c, "weight and statistics do not fit the input");
   }
   const Owned dy = contiguous(grad), x = contiguous(input), w = contiguous_or_none(c.args[2]);
@@ -115,9 +136,10 @@ PyObject* row_norm_backward_kernel(Call& c) {
   if (weight != nullptr) dweight = empty_like(weight);
   dbias = weight != nullptr ? empty_like(weight) : empty(1, &weights, input->dtype);
   if (!dy || !x || !mean || !scale || !dx || !dbias || PyErr_Occurred()) return nullptr;
-  const RowNormBackward b{r.rows,    r.length,     r.period,  r.repeat,       x.data(),    dy.data(), w.data(),
-                          mean.data(), scale.data(), dx.data(), dweight.data(), dbias.data()};
-  if (!run_unlocked(input->numel, [&] { norm_kernels().row_norm_backward[type_index(input->dtype)](b); })) return nullptr;
+  const RowNormBackward b{r.rows,   r.length,    r.period,     r.repeat,  x.data(),       dy.data(),
+                          w.data(), mean.data(), scale.data(), dx.data(), dweight.data(), dbias.data()};
+  if (!run_unlocked(input->numel, [&] { norm_kernels().row_norm_backward[type_index(input->dtype)](b); }))
+    return nullptr;
   return tuple_of({&dx, &dweight, &dbias});
 }
 

@@ -6,11 +6,14 @@ namespace rl {
 namespace {
 
 bool fits(const Tensor* t, const Tensor* param) {
-  return t->dtype == param->dtype && t->numel == param->numel && t->contiguous() && t->is_cpu() && !t->storage->read_only;
+  return t->dtype == param->dtype && t->numel == param->numel && t->contiguous() && t->is_cpu() &&
+         !t->storage->read_only;
 }
 
 // The i-th tensor of a list, or null past its end.
-Tensor* item(const Arg& list, int i) { return list.kind == Kind::Tensors && i < list.count ? list.tensors[i] : nullptr; }
+Tensor* item(const Arg& list, int i) {
+  return list.kind == Kind::Tensors && i < list.count ? list.tensors[i] : nullptr;
+}
 
 // Lists whose tensors are contiguous, of one native dtype and of the parameters' sizes: what the fused kernels take.
 bool is_plain(const Arg& params, std::initializer_list<const Arg*> lists) {
@@ -75,7 +78,8 @@ PyObject* adam_kernel(Call& c) {
   const Arg &params = c.args[0], &grads = c.args[1], &averages = c.args[2], &squares = c.args[3], &greatest = c.args[4];
   const Arg& steps = c.args[5];
   const bool amsgrad = c.args[11].to_bool();
-  bool plain = amsgrad ? is_plain(params, {&grads, &averages, &squares, &greatest}) : is_plain(params, {&grads, &averages, &squares});
+  bool plain = amsgrad ? is_plain(params, {&grads, &averages, &squares, &greatest})
+                       : is_plain(params, {&grads, &averages, &squares});
   for (int i = 0; plain && i < params.count; ++i) {
     const Tensor* step = item(steps, i);
     plain = step != nullptr && step->is_cpu() && step->numel == 1 && step->dtype == DType::Float32;

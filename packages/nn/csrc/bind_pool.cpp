@@ -27,17 +27,21 @@ PoolShape planes_of(const int64_t* sizes, int ndim, int n) {
 }
 
 // The windows of a pooling; `count` is what the caller says comes out. Null where they do not fit.
-bool read_windows(const Arg& kernel, const Arg& stride, const Arg& padding, const Arg* dilation, const Arg& count, int n, PoolShape* s) {
+bool read_windows(const Arg& kernel, const Arg& stride, const Arg& padding, const Arg* dilation, const Arg& count,
+                  int n, PoolShape* s) {
   if (!is_sizes(kernel, n, 1) || !is_sizes(stride, n, 1) || !is_sizes(padding, n, 0) || !is_sizes(count, n, 1) ||
       (dilation != nullptr && !is_sizes(*dilation, n, 1))) {
     return false;
   }
   for (int i = 0; i < n; ++i) {
     const int d = 3 - n + i;
-    s->kernel[d] = kernel.ints[i], s->stride[d] = stride.ints[i], s->padding[d] = padding.ints[i], s->out[d] = count.ints[i];
+    s->kernel[d] = kernel.ints[i], s->stride[d] = stride.ints[i], s->padding[d] = padding.ints[i],
+    s->out[d] = count.ints[i];
     if (dilation != nullptr) s->dilation[d] = dilation->ints[i];
     // Every window begins before the end of the image, as the shape rule of pooling has it.
-    if ((s->out[d] - 1) > (s->in[d] + s->padding[d] - 1) / s->stride[d] || s->padding[d] >= s->kernel[d] * s->dilation[d]) return false;
+    if ((s->out[d] - 1) > (s->in[d] + s->padding[d] - 1) / s->stride[d] ||
+        s->padding[d] >= s->kernel[d] * s->dilation[d])
+      return false;
   }
   return true;
 }
@@ -55,13 +59,14 @@ PyObject* max_pool_kernel(Call& c) {
   if (!is_native(input)) return run_composite(c);
   if (n < 1 || n > 3 || input->ndim < n) return fail(c, "expected windows of one to three dimensions");
   PoolShape s = planes_of(input->sizes, input->ndim, n);
-  if (!read_windows(c.args[1], c.args[2], c.args[3], &c.args[4], c.args[5], n, &s)) return fail(c, "the windows do not fit the input");
+  if (!read_windows(c.args[1], c.args[2], c.args[3], &c.args[4], c.args[5], n, &s))
+    return fail(c, "the windows do not fit the input");
   const Owned x = contiguous(input);
-  Owned y = with_image(input, n, c.args[5].ints, input->dtype), index = with_image(input, n, c.args[5].ints, DType::Int64);
+  Owned y = with_image(input, n, c.args[5].ints, input->dtype),
+        index = with_image(input, n, c.args[5].ints, DType::Int64);
   if (!x || !y || !index) return nullptr;
-  if (!run_unlocked(input->numel, [&] {
-        max_pool(input->dtype, s, x.data(), y.data(), reinterpret_cast<int64_t*>(index.data()));
-      })) {
+  if (!run_unlocked(input->numel,
+                    [&] { max_pool(input->dtype, s, x.data(), y.data(), reinterpret_cast<int64_t*>(index.data())); })) {
     return nullptr;
   }
   return tuple_of({&y, &index});
@@ -73,10 +78,12 @@ PyObject* max_unpool_kernel(Call& c) {
   const Arg& size = c.args[2];
   const int n = c.args[3].count;
   if (!is_native(input) || indices->dtype != DType::Int64) return run_composite(c);
-  bool fits = n >= 1 && n <= input->ndim && size.kind == Kind::Ints && size.count == input->ndim && indices->ndim == input->ndim;
+  bool fits = n >= 1 && n <= input->ndim && size.kind == Kind::Ints && size.count == input->ndim &&
+              indices->ndim == input->ndim;
   int64_t planes = 1, in = 1, out = 1;
   for (int d = 0; fits && d < input->ndim; ++d) {
-    fits = indices->sizes[d] == input->sizes[d] && size.ints[d] >= 0 && (d >= input->ndim - n || size.ints[d] == input->sizes[d]);
+    fits = indices->sizes[d] == input->sizes[d] && size.ints[d] >= 0 &&
+           (d >= input->ndim - n || size.ints[d] == input->sizes[d]);
     (d < input->ndim - n ? planes : out) *= input->sizes[d];
     if (d >= input->ndim - n) in *= size.ints[d];
   }
@@ -92,7 +99,8 @@ PyObject* max_unpool_kernel(Call& c) {
       return nullptr;
     }
   }
-  if (!run_unlocked(dx->numel, [&] { max_pool_backward(input->dtype, planes, in, out, dy.data(), at, dx.data()); })) return nullptr;
+  if (!run_unlocked(dx->numel, [&] { max_pool_backward(input->dtype, planes, in, out, dy.data(), at, dx.data()); }))
+    return nullptr;
   return dx.release();
 }
 
@@ -107,13 +115,15 @@ PyObject* avg_pool_kernel(Call& c) {
   if (!is_native(input)) return run_composite(c);
   if (n < 1 || n > 3 || input->ndim < n) return fail(c, "expected windows of one to three dimensions");
   PoolShape s = planes_of(input->sizes, input->ndim, n);
-  if (!read_windows(c.args[1], c.args[2], c.args[3], nullptr, c.args[4], n, &s)) return fail(c, "the windows do not fit the input");
+  if (!read_windows(c.args[1], c.args[2], c.args[3], nullptr, c.args[4], n, &s))
+    return fail(c, "the windows do not fit the input");
   const int64_t divisor = c.args[6].to_int();
   const PoolDivisor kind = divisor_kind(c.args[5].to_bool(), divisor);
   const Owned x = contiguous(input);
   Owned y = with_image(input, n, c.args[4].ints, input->dtype);
   if (!x || !y) return nullptr;
-  if (!run_unlocked(input->numel, [&] { avg_pool(input->dtype, s, kind, divisor, x.data(), y.data()); })) return nullptr;
+  if (!run_unlocked(input->numel, [&] { avg_pool(input->dtype, s, kind, divisor, x.data(), y.data()); }))
+    return nullptr;
   return y.release();
 }
 
@@ -128,16 +138,19 @@ PyObject* avg_unpool_kernel(Call& c) {
   }
   for (int d = 0; d < input->ndim; ++d) {
     const int i = d - (input->ndim - n);
-    if (size.ints[d] < 0 || input->sizes[d] != (i < 0 ? size.ints[d] : count.ints[i])) return fail(c, "input and size do not fit");
+    if (size.ints[d] < 0 || input->sizes[d] != (i < 0 ? size.ints[d] : count.ints[i]))
+      return fail(c, "input and size do not fit");
   }
   PoolShape s = planes_of(size.ints, size.count, n);
-  if (!read_windows(c.args[2], c.args[3], c.args[4], nullptr, count, n, &s)) return fail(c, "the windows do not fit the size");
+  if (!read_windows(c.args[2], c.args[3], c.args[4], nullptr, count, n, &s))
+    return fail(c, "the windows do not fit the size");
   const int64_t divisor = c.args[7].to_int();
   const PoolDivisor kind = divisor_kind(c.args[6].to_bool(), divisor);
   const Owned dy = contiguous(input);
   Owned dx = empty(size.count, size.ints, input->dtype);
   if (!dy || !dx) return nullptr;
-  if (!run_unlocked(dx->numel, [&] { avg_pool_backward(input->dtype, s, kind, divisor, dy.data(), dx.data()); })) return nullptr;
+  if (!run_unlocked(dx->numel, [&] { avg_pool_backward(input->dtype, s, kind, divisor, dy.data(), dx.data()); }))
+    return nullptr;
   return dx.release();
 }
 
@@ -146,13 +159,15 @@ PyObject* adaptive_pool_kernel(Call& c) {
   Tensor* input = c.args[0].tensor;
   const Arg& out = c.args[1];
   if (!is_native(input)) return run_composite(c);
-  if (out.count < 1 || out.count > 3 || input->ndim < out.count || !is_sizes(out, out.count, 0)) return fail(c, "expected one to three sizes");
+  if (out.count < 1 || out.count > 3 || input->ndim < out.count || !is_sizes(out, out.count, 0))
+    return fail(c, "expected one to three sizes");
   PoolShape s = planes_of(input->sizes, input->ndim, out.count);
   for (int i = 0; i < out.count; ++i) s.out[3 - out.count + i] = out.ints[i];
   const Owned x = contiguous(input);
   Owned y = with_image(input, out.count, out.ints, input->dtype);
   if (!x || !y) return nullptr;
-  if (y->numel != 0 && !run_unlocked(input->numel, [&] { adaptive_avg_pool(input->dtype, s, x.data(), y.data()); })) return nullptr;
+  if (y->numel != 0 && !run_unlocked(input->numel, [&] { adaptive_avg_pool(input->dtype, s, x.data(), y.data()); }))
+    return nullptr;
   return y.release();
 }
 
@@ -160,7 +175,8 @@ PyObject* adaptive_unpool_kernel(Call& c) {
   Tensor* input = c.args[0].tensor;
   const Arg &size = c.args[1], &out = c.args[2];
   if (!is_native(input)) return run_composite(c);
-  if (out.count < 1 || out.count > 3 || input->ndim < out.count || size.count != input->ndim || !is_sizes(size, input->ndim, 0)) {
+  if (out.count < 1 || out.count > 3 || input->ndim < out.count || size.count != input->ndim ||
+      !is_sizes(size, input->ndim, 0)) {
     return fail(c, "expected one to three sizes");
   }
   for (int d = 0; d < input->ndim; ++d) {
@@ -172,7 +188,9 @@ PyObject* adaptive_unpool_kernel(Call& c) {
   const Owned dy = contiguous(input);
   Owned dx = empty(size.count, size.ints, input->dtype);
   if (!dy || !dx) return nullptr;
-  if (dx->numel != 0 && !run_unlocked(dx->numel, [&] { adaptive_avg_pool_backward(input->dtype, s, dy.data(), dx.data()); })) return nullptr;
+  if (dx->numel != 0 &&
+      !run_unlocked(dx->numel, [&] { adaptive_avg_pool_backward(input->dtype, s, dy.data(), dx.data()); }))
+    return nullptr;
   return dx.release();
 }
 

@@ -14,7 +14,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // B_2, B_4, … of the Euler–Maclaurin expansions.
-constexpr double kBernoulli[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6, -3617.0 / 510};
+constexpr double kBernoulli[] = {1.0 / 6,  -1.0 / 30,     1.0 / 42, -1.0 / 30,
+                                 5.0 / 66, -691.0 / 2730, 7.0 / 6,  -3617.0 / 510};
 
 // sin and cos of pi x, exact at multiples of 1/2: the argument is reduced before it is multiplied.
 double sinpi(double x) {
@@ -64,7 +65,8 @@ double digamma(double x) {
   return shift + std::log(x) - 0.5 / x - sum;
 }
 
-// The n-th derivative of digamma for x > 0: (-1)^(n+1) n! zeta(n+1, x), the Hurwitz zeta by Euler–Maclaurin (DLMF 25.11.28).
+// The n-th derivative of digamma for x > 0: (-1)^(n+1) n! zeta(n+1, x), the Hurwitz zeta by Euler–Maclaurin
+// (DLMF 25.11.28).
 double polygamma_positive(int64_t n, double x) {
   if (std::isinf(x)) return 0;
   double s = static_cast<double>(n + 1), sum = 0;
@@ -84,7 +86,9 @@ double cot_derivative(int64_t n, double x) {
   double s = sinpi(x), c = cospi(x) / s;
   double p[34] = {0, kPi}, q[34];
   for (int64_t i = 1; i <= n; ++i) {
-    for (int64_t k = 0; k <= i + 1; ++k) q[k] = -kPi * ((k <= i ? static_cast<double>(k + 1) * (k + 1 <= i ? p[k + 1] : 0) : 0) + (k >= 1 && k - 1 <= i ? static_cast<double>(k - 1) * p[k - 1] : 0));
+    for (int64_t k = 0; k <= i + 1; ++k)
+      q[k] = -kPi * ((k <= i ? static_cast<double>(k + 1) * (k + 1 <= i ? p[k + 1] : 0) : 0) +
+                     (k >= 1 && k - 1 <= i ? static_cast<double>(k - 1) * p[k - 1] : 0));
     for (int64_t k = 0; k <= i + 1; ++k) p[k] = q[k];
   }
   double value = 0;
@@ -106,31 +110,39 @@ double polygamma(int64_t n, double x) {
 template <class T, double (*f)(double)>
 void unary_loop(char* const* data, const int64_t* strides, int64_t n, const void*) {
   for (int64_t i = 0; i < n; ++i)
-    *reinterpret_cast<T*>(data[0] + i * strides[0]) = static_cast<T>(f(static_cast<double>(*reinterpret_cast<const T*>(data[1] + i * strides[1]))));
+    *reinterpret_cast<T*>(data[0] + i * strides[0]) =
+        static_cast<T>(f(static_cast<double>(*reinterpret_cast<const T*>(data[1] + i * strides[1]))));
 }
 
 template <class T>
 void polygamma_loop(char* const* data, const int64_t* strides, int64_t n, const void* params) {
   int64_t order = *static_cast<const int64_t*>(params);
   for (int64_t i = 0; i < n; ++i)
-    *reinterpret_cast<T*>(data[0] + i * strides[0]) = static_cast<T>(polygamma(order, static_cast<double>(*reinterpret_cast<const T*>(data[1] + i * strides[1]))));
+    *reinterpret_cast<T*>(data[0] + i * strides[0]) =
+        static_cast<T>(polygamma(order, static_cast<double>(*reinterpret_cast<const T*>(data[1] + i * strides[1]))));
 }
 
 template <double (*f)(double)>
 int add(const char* op) {
-  return api->register_loop(op, DType::Float32, unary_loop<float, f>) < 0 || api->register_loop(op, DType::Float64, unary_loop<double, f>) < 0 ? -1 : 0;
+  return api->register_loop(op, DType::Float32, unary_loop<float, f>) < 0 ||
+                 api->register_loop(op, DType::Float64, unary_loop<double, f>) < 0
+             ? -1
+             : 0;
 }
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "rushlight.special._C", nullptr, -1, nullptr, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "rushlight.special._C", nullptr, -1, nullptr, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 
 PyMODINIT_FUNC PyInit__C() {
   if (rl::import_api("rushlight-special") < 0) return nullptr;
-  if (add<error_function>("special::erf") < 0 || add<complementary_error_function>("special::erfc") < 0 || add<expit>("special::expit") < 0 || add<gammaln>("special::gammaln") < 0 ||
+  if (add<error_function>("special::erf") < 0 || add<complementary_error_function>("special::erfc") < 0 ||
+      add<expit>("special::expit") < 0 || add<gammaln>("special::gammaln") < 0 ||
       add<digamma>("special::digamma") < 0 || add<digamma>("special::psi") < 0)
     return nullptr;
-  if (api->register_loop("special::polygamma", DType::Float32, polygamma_loop<float>) < 0 || api->register_loop("special::polygamma", DType::Float64, polygamma_loop<double>) < 0)
+  if (api->register_loop("special::polygamma", DType::Float32, polygamma_loop<float>) < 0 ||
+      api->register_loop("special::polygamma", DType::Float64, polygamma_loop<double>) < 0)
     return nullptr;
   return PyModule_Create(&definition);
 }

@@ -32,7 +32,8 @@ void rebuild(const Call& c, Ref<>& args, Ref<>& kwargs) {
   for (int i = 0; i < n; ++i) PyTuple_SET_ITEM(args.get(), i, Ref<>::check(arg_to_object(c.args[i])).release());
   kwargs = Ref<>::check(PyDict_New());
   for (int i = op->npositional; i < op->nparams; ++i)
-    if (!is_default(i) && PyDict_SetItem(kwargs.get(), op->names[i], Ref<>::check(arg_to_object(c.args[i])).get()) < 0) throw PythonError();
+    if (!is_default(i) && PyDict_SetItem(kwargs.get(), op->names[i], Ref<>::check(arg_to_object(c.args[i])).get()) < 0)
+      throw PythonError();
   if (c.out && PyDict_SetItemString(kwargs.get(), "out", c.out) < 0) throw PythonError();
 }
 
@@ -41,7 +42,8 @@ void collect(PyObject* o, std::vector<PyObject*>& found) {
   for (PyObject* other : found)
     if (Py_TYPE(other) == Py_TYPE(o)) return;
   // Subclasses come before the classes that they extend.
-  auto at = std::find_if(found.begin(), found.end(), [&](PyObject* other) { return PyType_IsSubtype(Py_TYPE(o), Py_TYPE(other)); });
+  auto at = std::find_if(found.begin(), found.end(),
+                         [&](PyObject* other) { return PyType_IsSubtype(Py_TYPE(o), Py_TYPE(other)); });
   found.insert(at, o);
 }
 
@@ -61,7 +63,8 @@ std::vector<PyObject*> overriding(const Call& c) {
 
 Ref<> types_of(const std::vector<PyObject*>& objects) {
   Ref<> types = Ref<>::check(PyTuple_New(static_cast<Py_ssize_t>(objects.size())));
-  for (size_t i = 0; i < objects.size(); ++i) PyTuple_SET_ITEM(types.get(), i, Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(objects[i]))));
+  for (size_t i = 0; i < objects.size(); ++i)
+    PyTuple_SET_ITEM(types.get(), i, Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(objects[i]))));
   return types;
 }
 
@@ -72,11 +75,13 @@ PyObject* override_layer(Call& c, void*) {
   rebuild(c, args, kwargs);
   for (PyObject* o : objects) {
     Ref<> method = Ref<>::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__torch_function__"));
-    Ref<> r = Ref<>::check(PyObject_CallFunctionObjArgs(method.get(), c.callable, types.get(), args.get(), kwargs.get(), nullptr));
+    Ref<> r = Ref<>::check(
+        PyObject_CallFunctionObjArgs(method.get(), c.callable, types.get(), args.get(), kwargs.get(), nullptr));
     if (r.get() != Py_NotImplemented) return r.release();
   }
   Ref<> text(PyObject_Str(types.get()));
-  fail(PyExc_TypeError, "no implementation found for '%s' on types that implement __torch_function__: %s", c.op->name, text ? PyUnicode_AsUTF8(text.get()) : "?");
+  fail(PyExc_TypeError, "no implementation found for '%s' on types that implement __torch_function__: %s", c.op->name,
+       text ? PyUnicode_AsUTF8(text.get()) : "?");
 }
 
 // Takes the last mode off the stack for its scope, so that the calls it makes reach the next one.
@@ -98,7 +103,8 @@ PyObject* mode_layer(Call& c, void*) {
   Ref<> args, kwargs, types = types_of(overriding(c));
   rebuild(c, args, kwargs);
   Ref<> method = Ref<>::check(PyObject_GetAttrString(off.mode.get(), "__torch_function__"));
-  Ref<> r = Ref<>::check(PyObject_CallFunctionObjArgs(method.get(), c.callable, types.get(), args.get(), kwargs.get(), nullptr));
+  Ref<> r = Ref<>::check(
+      PyObject_CallFunctionObjArgs(method.get(), c.callable, types.get(), args.get(), kwargs.get(), nullptr));
   return r.get() == Py_NotImplemented ? dispatch(c) : r.release();
 }
 
@@ -114,12 +120,14 @@ PyObject* call_override_slowly(PyObject* self, const char* name, PyObject* const
   for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(tuple.get(), i + 1, Py_NewRef(args[i]));
   auto ask = [&](PyObject* who) {
     Ref<> method = Ref<>::check(PyObject_GetAttrString(who, "__torch_function__"));
-    return Ref<>::check(PyObject_CallFunctionObjArgs(method.get(), callable.get(), types.get(), tuple.get(), kwargs.get(), nullptr));
+    return Ref<>::check(
+        PyObject_CallFunctionObjArgs(method.get(), callable.get(), types.get(), tuple.get(), kwargs.get(), nullptr));
   };
   if (overridden) {
     Ref<> r = ask(reinterpret_cast<PyObject*>(Py_TYPE(self)));
     if (r.get() != Py_NotImplemented) return r.release();
-    fail(PyExc_TypeError, "no implementation found for 'Tensor.%s' on types that implement __torch_function__: [%s]", name, Py_TYPE(self)->tp_name);
+    fail(PyExc_TypeError, "no implementation found for 'Tensor.%s' on types that implement __torch_function__: [%s]",
+         name, Py_TYPE(self)->tp_name);
   }
   ModeOff off;
   Ref<> r = ask(off.mode.get());

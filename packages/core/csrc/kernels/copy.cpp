@@ -81,8 +81,8 @@ void copy_transposed(Nest& nest, int d, int64_t size, char* dst, const char* src
   });
 }
 
-void copy_same(int64_t size, char* dst, const int64_t* dst_strides, const char* src, const int64_t* src_strides, int ndim,
-               const int64_t* shape, Loop loop) {
+void copy_same(int64_t size, char* dst, const int64_t* dst_strides, const char* src, const int64_t* src_strides,
+               int ndim, const int64_t* shape, Loop loop) {
   const int64_t* const strides[] = {dst_strides, src_strides};
   Nest nest(ndim, shape, 2, strides);
   if (nest.numel == 0) return;

@@ -86,9 +86,8 @@ void run_pointwise(Loop loop, int ndim, const int64_t* shape, int nops, char* co
   const int64_t rest = nest.numel - kProbe;
   const int64_t worth = static_cast<int64_t>(kThreadNanoseconds / cost) & -kProbe;
   const int64_t grain = rest * cost < 2 * kThreadNanoseconds ? rest : worth < kSmall ? kSmall : worth;
-  parallel_for(0, rest, grain, [&](int64_t begin, int64_t end) {
-    run_range(loop, nest, data, params, begin + kProbe, end + kProbe);
-  });
+  parallel_for(0, rest, grain,
+               [&](int64_t begin, int64_t end) { run_range(loop, nest, data, params, begin + kProbe, end + kProbe); });
 }
 
 }  // namespace rl

@@ -50,18 +50,18 @@ constexpr Cell cell_of() {
 template <class T>
 constexpr DType dtype_of() {
   using std::is_same_v;
-  return is_same_v<T, uint8_t>            ? DType::UInt8
-         : is_same_v<T, int8_t>           ? DType::Int8
-         : is_same_v<T, int16_t>          ? DType::Int16
-         : is_same_v<T, int32_t>          ? DType::Int32
-         : is_same_v<T, int64_t>          ? DType::Int64
-         : is_same_v<T, Half>             ? DType::Float16
-         : is_same_v<T, BHalf>            ? DType::BFloat16
-         : is_same_v<T, float>            ? DType::Float32
-         : is_same_v<T, double>           ? DType::Float64
-         : is_same_v<T, Complex<float>>   ? DType::Complex64
-         : is_same_v<T, Complex<double>>  ? DType::Complex128
-                                          : DType::Bool;
+  return is_same_v<T, uint8_t>           ? DType::UInt8
+         : is_same_v<T, int8_t>          ? DType::Int8
+         : is_same_v<T, int16_t>         ? DType::Int16
+         : is_same_v<T, int32_t>         ? DType::Int32
+         : is_same_v<T, int64_t>         ? DType::Int64
+         : is_same_v<T, Half>            ? DType::Float16
+         : is_same_v<T, BHalf>           ? DType::BFloat16
+         : is_same_v<T, float>           ? DType::Float32
+         : is_same_v<T, double>          ? DType::Float64
+         : is_same_v<T, Complex<float>>  ? DType::Complex64
+         : is_same_v<T, Complex<double>> ? DType::Complex128
+                                         : DType::Bool;
 }
 
 // A byte of a bool tensor may hold any value: it is true where it is not zero.
@@ -213,7 +213,8 @@ inline void run_packed(const Plan& plan, char* const* data, const int64_t* strid
 
 inline void run_plan(const Plan& plan, char* const* data, const int64_t* strides, int64_t n, const void* params) {
   bool dense = true;
-  for (int k = 0; k <= plan.inputs; ++k) dense &= plan.cells[k] < Cell::Half && strides[k] == memory_size(plan.cells[k]);
+  for (int k = 0; k <= plan.inputs; ++k)
+    dense &= plan.cells[k] < Cell::Half && strides[k] == memory_size(plan.cells[k]);
   if (dense) return run_dense(plan, data[0], data + 1, n, params);
   run_packed(plan, data, strides, n, params);
 }
@@ -295,7 +296,8 @@ struct Kernel {
   static constexpr int64_t kBlock = 64 / narrowest();
 
   template <size_t... K>
-  static inline void loop(char* out, const char* const* in, int64_t n, const Values& params, std::index_sequence<K...>) {
+  static inline void loop(char* out, const char* const* in, int64_t n, const Values& params,
+                          std::index_sequence<K...>) {
     auto* o = reinterpret_cast<Stored<R>*>(out);
     const char* const source[] = {in[K]...};
 #pragma GCC ivdep
@@ -312,7 +314,8 @@ struct Kernel {
     loop(rare ? reinterpret_cast<char*>(buffer) : out, in, n, Values(nullptr), all);
     if (__builtin_expect(rare == 0, 1)) return;
     for (int64_t i = 0; i < n; ++i) {
-      if (formula<typename G::Test>()(load<A>(in[K], i)...)) buffer[i] = formula<typename G::Serve>()(load<A>(in[K], i)...);
+      if (formula<typename G::Test>()(load<A>(in[K], i)...))
+        buffer[i] = formula<typename G::Serve>()(load<A>(in[K], i)...);
     }
     __builtin_memcpy(out, buffer, n * sizeof(R));
   }
@@ -372,8 +375,7 @@ struct HotKernel : Kernel<F, NoGuard, R, 0, T, T, T> {
     }
   }
 
-  __attribute__((noinline)) static void run(char* const* data, const int64_t* strides, int64_t n,
-                                            const void* params) {
+  __attribute__((noinline)) static void run(char* const* data, const int64_t* strides, int64_t n, const void* params) {
     constexpr int64_t kOut = sizeof(R), kIn = sizeof(T);
     if (strides[0] == kOut) {
       if (strides[1] == kIn && strides[2] == kIn) return dense<Single::None>(data[0], data + 1, n, params);

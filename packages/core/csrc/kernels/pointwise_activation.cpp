@@ -43,9 +43,8 @@ void fill_piecewise(Registrar& ops) {
   ops.unary<Ints, Floats>("relu6", [](auto x) { return limit(x, decltype(x)(0), decltype(x)(6)); });
   ops.add<1, 2, Ints, Floats>("threshold", [](auto x, const auto* p) { return x <= p[0] ? p[1] : x; });
   ops.add<1, 1, Floats>("leaky_relu", [](auto x, const auto* p) { return x > 0 ? x : x * p[0]; });
-  ops.add<1, 1, Floats>("hardshrink", [](auto x, const auto* p) {
-    return (x >= -p[0]) & (x <= p[0]) ? decltype(x)(0) : x;
-  });
+  ops.add<1, 1, Floats>("hardshrink",
+                        [](auto x, const auto* p) { return (x >= -p[0]) & (x <= p[0]) ? decltype(x)(0) : x; });
   ops.add<1, 1, Floats>("softshrink", [](auto x, const auto* p) {
     return x > p[0] ? x - p[0] : x < -p[0] ? x + p[0] : x != x ? x : x * 0;
   });
@@ -81,15 +80,12 @@ void fill_smooth(Registrar& ops) {
 
 // (grad, x), or (grad, y) where the result is all that is needed.
 void fill_gradients(Registrar& ops) {
-  ops.add<2, 1, Ints, Floats>("threshold_backward", [](auto grad, auto x, const auto* p) {
-    return x <= p[0] ? decltype(x)(0) : grad;
-  });
-  ops.binary<Ints, Floats>("relu_backward", [](auto grad, auto x) {
-    return x <= decltype(x)(0) ? decltype(x)(0) : grad;
-  });
-  ops.add<2, 1, Floats>("leaky_relu_backward", [](auto grad, auto x, const auto* p) {
-    return x > 0 ? grad : grad * p[0];
-  });
+  ops.add<2, 1, Ints, Floats>("threshold_backward",
+                              [](auto grad, auto x, const auto* p) { return x <= p[0] ? decltype(x)(0) : grad; });
+  ops.binary<Ints, Floats>("relu_backward",
+                           [](auto grad, auto x) { return x <= decltype(x)(0) ? decltype(x)(0) : grad; });
+  ops.add<2, 1, Floats>("leaky_relu_backward",
+                        [](auto grad, auto x, const auto* p) { return x > 0 ? grad : grad * p[0]; });
   ops.add<2, 2, Floats>("hardtanh_backward", [](auto grad, auto x, const auto* p) {
     return (x <= p[0]) | (x >= p[1]) ? decltype(x)(0) : grad;
   });

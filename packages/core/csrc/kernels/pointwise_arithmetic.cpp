@@ -171,7 +171,7 @@ void fill_sums(LoopTable& table, Registrar& ops) {
   ops.hot<Ints, Floats, Complexes>("mul", [](auto a, auto b) { return times(a, b); });
   ops.hot<Bools>("mul", [](bool a, bool b) { return a & b; });
   ops.hot<Floats, Complexes>("div", [](auto a, auto b) { return a / b; });
-  ops.unary<Ints, Floats, Complexes>("neg", [](auto x) { 
+  ops.unary<Ints, Floats, Complexes>("neg", [](auto x) {
     if constexpr (std::is_integral_v<decltype(x)>) {
       return negate(x);
     } else {
@@ -181,21 +181,18 @@ void fill_sums(LoopTable& table, Registrar& ops) {
   ops.unary<Ints, Floats, Complexes>("square", [](auto x) { return times(x, x); });
   ops.add<3, 1, Ints, Floats, Complexes>(
       "addcmul", [](auto a, auto b, auto c, const auto* p) { return plus_product(a, times(p[0], b), c); });
-  ops.add<3, 1, Floats, Complexes>(
-      "addcdiv", [](auto a, auto b, auto c, const auto* p) { return a + p[0] * b / c; });
+  ops.add<3, 1, Floats, Complexes>("addcdiv", [](auto a, auto b, auto c, const auto* p) { return a + p[0] * b / c; });
 }
 
 void fill_integer_division(Registrar& ops) {
-  ops.add<2, kRaw, Ints>("div_trunc", [](auto a, auto b, const void* zero) {
-    return divides(b, zero) ? quotient(a, b) : decltype(a)(0);
-  });
+  ops.add<2, kRaw, Ints>(
+      "div_trunc", [](auto a, auto b, const void* zero) { return divides(b, zero) ? quotient(a, b) : decltype(a)(0); });
   ops.add<2, kRaw, Ints>("div_floor", [](auto a, auto b, const void* zero) {
     using T = decltype(a);
     return divides(b, zero) ? minus(quotient(a, b), T(floors(a, b))) : T(0);
   });
-  ops.add<2, kRaw, Ints>("fmod", [](auto a, auto b, const void* zero) {
-    return divides(b, zero) ? rest(a, b) : decltype(a)(0);
-  });
+  ops.add<2, kRaw, Ints>(
+      "fmod", [](auto a, auto b, const void* zero) { return divides(b, zero) ? rest(a, b) : decltype(a)(0); });
   ops.add<2, kRaw, Ints>("remainder", [](auto a, auto b, const void* zero) {
     using T = decltype(a);
     return divides(b, zero) ? plus(rest(a, b), floors(a, b) ? b : T(0)) : T(0);

@@ -10,11 +10,11 @@ __extension__ using CFloat = _Complex float;
 __extension__ using CDouble = _Complex double;
 
 // fn of the C library for both types.
-#define RL_LIBRARY(fn)                                                             \
-  RL_INLINE Complex<float> fn(Complex<float> z) {                                  \
+#define RL_LIBRARY(fn)                                                              \
+  RL_INLINE Complex<float> fn(Complex<float> z) {                                   \
     return bits_as<Complex<float>>(CFloat(__builtin_c##fn##f(bits_as<CFloat>(z)))); \
-  }                                                                                \
-  RL_INLINE Complex<double> fn(Complex<double> z) {                                \
+  }                                                                                 \
+  RL_INLINE Complex<double> fn(Complex<double> z) {                                 \
     return bits_as<Complex<double>>(CDouble(__builtin_c##fn(bits_as<CDouble>(z)))); \
   }
 RL_LIBRARY(sqrt)
@@ -155,8 +155,7 @@ void fill_complex(LoopTable& table) {
     return decltype(z)(finite_part(z.re, p[0].re, p[1].re, p[2].re), finite_part(z.im, p[0].re, p[1].re, p[2].re));
   });
   ops.binary<Complexes>("tanh_backward", [](auto grad, auto y) { return grad * conj(decltype(y)(1) - y * y); });
-  ops.binary<Complexes>("sigmoid_backward",
-                        [](auto grad, auto y) { return grad * conj((decltype(y)(1) - y) * y); });
+  ops.binary<Complexes>("sigmoid_backward", [](auto grad, auto y) { return grad * conj((decltype(y)(1) - y) * y); });
 }
 
 }  // namespace rl

@@ -84,7 +84,8 @@ void integer_linspace(char* dst, int64_t begin, int64_t end, int64_t n, double s
   const double step = n > 1 ? (last - start) / static_cast<double>(n - 1) : 0;
   const int64_t middle = n == 1 ? 1 : n / 2;
   for (int64_t i = begin; i < end; ++i) {
-    const double value = i < middle ? start + step * static_cast<double>(i) : last - step * static_cast<double>(n - 1 - i);
+    const double value =
+        i < middle ? start + step * static_cast<double>(i) : last - step * static_cast<double>(n - 1 - i);
     out[i] = static_cast<T>(static_cast<int64_t>(value));
   }
 }

@@ -13,8 +13,8 @@ namespace {
 using base::BHalf;
 using base::Half;
 
-constexpr int64_t kGrain = 8192;      // elements that are worth a thread
-constexpr int64_t kShortRow = 32;     // below, rows are laid side by side as columns
+constexpr int64_t kGrain = 8192;   // elements that are worth a thread
+constexpr int64_t kShortRow = 32;  // below, rows are laid side by side as columns
 constexpr int64_t kRowsTogether = 16;
 
 SoftmaxTable make_table() {
@@ -60,38 +60,40 @@ void run(Softmax op, SoftmaxLoop<typename Memory<T>::Wide> loop, const T* x, con
   const int64_t across = inner > 1 ? inner : outer;  // what tiles divide
   const int64_t tiles = (across + width - 1) / width, tasks = inner > 1 ? outer * tiles : tiles;
 
-  parallel_for(0, tasks, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, n * width)), [&](int64_t begin, int64_t end) {
-    const int64_t size = n * width;
-    Scratch memory(direct ? 0 : static_cast<size_t>((2 + backward) * std::max(size, width)) * sizeof(W));
-    W *wide_x = memory.as<W>(), *wide_out = wide_x + size, *wide_grad = wide_out + std::max(size, width);
-    for (int64_t t = begin; t < end; ++t) {
-      const int64_t first = (inner > 1 ? t % tiles : t) * width, m = std::min(width, across - first);
-      const int64_t at = inner > 1 ? t / tiles * n * inner + first : first * n;
-      const int64_t result = !reduces ? at : inner > 1 ? t / tiles * inner + first : first;
-      if constexpr (std::is_same_v<T, W>) {
-        if (direct) {
-          loop(x + at, backward ? grad + at : nullptr, out + result, n, inner, m);
-          continue;
-        }
-      }
-      const int64_t row = inner, column = inner > 1 ? 1 : n;
-      const auto gather = [&](const T* from, W* to) {
-        for (int64_t i = 0; i < n; ++i) {
-          for (int64_t j = 0; j < m; ++j) to[i * m + j] = Memory<T>::load(from[i * row + j * column]);
-        }
-      };
-      gather(x + at, wide_x);
-      if (backward) gather(grad + at, wide_grad);
-      loop(wide_x, wide_grad, wide_out, n, m, m);
-      if (reduces) {
-        for (int64_t j = 0; j < m; ++j) Memory<T>::store(wide_out[j], out + result + j);
-        continue;
-      }
-      for (int64_t i = 0; i < n; ++i) {
-        for (int64_t j = 0; j < m; ++j) Memory<T>::store(wide_out[i * m + j], out + at + i * row + j * column);
-      }
-    }
-  });
+  parallel_for(0, tasks, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, n * width)),
+               [&](int64_t begin, int64_t end) {
+                 const int64_t size = n * width;
+                 Scratch memory(direct ? 0 : static_cast<size_t>((2 + backward) * std::max(size, width)) * sizeof(W));
+                 W *wide_x = memory.as<W>(), *wide_out = wide_x + size, *wide_grad = wide_out + std::max(size, width);
+                 for (int64_t t = begin; t < end; ++t) {
+                   const int64_t first = (inner > 1 ? t % tiles : t) * width, m = std::min(width, across - first);
+                   const int64_t at = inner > 1 ? t / tiles * n * inner + first : first * n;
+                   const int64_t result = !reduces ? at : inner > 1 ? t / tiles * inner + first : first;
+                   if constexpr (std::is_same_v<T, W>) {
+                     if (direct) {
+                       loop(x + at, backward ? grad + at : nullptr, out + result, n, inner, m);
+                       continue;
+                     }
+                   }
+                   const int64_t row = inner, column = inner > 1 ? 1 : n;
+                   const auto gather = [&](const T* from, W* to) {
+                     for (int64_t i = 0; i < n; ++i) {
+                       for (int64_t j = 0; j < m; ++j) to[i * m + j] = Memory<T>::load(from[i * row + j * column]);
+                     }
+                   };
+                   gather(x + at, wide_x);
+                   if (backward) gather(grad + at, wide_grad);
+                   loop(wide_x, wide_grad, wide_out, n, m, m);
+                   if (reduces) {
+                     for (int64_t j = 0; j < m; ++j) Memory<T>::store(wide_out[j], out + result + j);
+                     continue;
+                   }
+                   for (int64_t i = 0; i < n; ++i) {
+                     for (int64_t j = 0; j < m; ++j)
+                       Memory<T>::store(wide_out[i * m + j], out + at + i * row + j * column);
+                   }
+                 }
+               });
 }
 
 }  // namespace

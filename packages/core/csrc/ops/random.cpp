@@ -47,19 +47,22 @@ void fill_elements(Tensor* t, F&& fill) {
 }
 
 void check_floating(const Tensor* t, const char* what) {
-  if (!is_floating(t->dtype)) fail(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'", what, legacy_name(t->dtype));
+  if (!is_floating(t->dtype))
+    fail(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'", what, legacy_name(t->dtype));
 }
 
 // ---- fills; each checks its parameters as PyTorch does
 
 void uniform(Tensor* t, Generator& g, double from, double to) {
   check_floating(t, "check_uniform_bounds");
-  if (!(from <= to)) fail(PyExc_RuntimeError, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
+  if (!(from <= to))
+    fail(PyExc_RuntimeError, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
   fill_elements(t, [&](char* data) { fill_uniform(g, t->dtype, data, t->numel, from, to); });
 }
 
 void normal(Tensor* t, Generator& g, double mean, double std) {
-  if (!is_inexact(t->dtype)) fail(PyExc_NotImplementedError, "\"normal_kernel_cpu\" not implemented for '%s'", legacy_name(t->dtype));
+  if (!is_inexact(t->dtype))
+    fail(PyExc_NotImplementedError, "\"normal_kernel_cpu\" not implemented for '%s'", legacy_name(t->dtype));
   if (!(std >= 0)) fail(PyExc_RuntimeError, "normal expects std >= 0.0, but found std %g", std);
   fill_elements(t, [&](char* data) { fill_normal(g, t->dtype, data, t->numel, mean, std, !t->contiguous()); });
 }
@@ -90,12 +93,17 @@ const char* c_name(DType d) {
 
 // from <= r < to.
 void integers(Tensor* t, Generator& g, int64_t from, int64_t to) {
-  if (is_complex(t->dtype)) fail(PyExc_NotImplementedError, "\"random_\" not implemented for '%s'", legacy_name(t->dtype));
-  if (from >= to) fail(PyExc_RuntimeError, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld", ll(from), ll(to));
+  if (is_complex(t->dtype))
+    fail(PyExc_NotImplementedError, "\"random_\" not implemented for '%s'", legacy_name(t->dtype));
+  if (from >= to)
+    fail(PyExc_RuntimeError, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld", ll(from),
+         ll(to));
   double low, high;
   integer_limits(t->dtype, &low, &high);
-  if (static_cast<double>(from) < low || static_cast<double>(from) > high) fail(PyExc_RuntimeError, "from is out of bounds for %s", c_name(t->dtype));
-  if (static_cast<double>(to - 1) < low || static_cast<double>(to - 1) > high) fail(PyExc_RuntimeError, "to - 1 is out of bounds for %s", c_name(t->dtype));
+  if (static_cast<double>(from) < low || static_cast<double>(from) > high)
+    fail(PyExc_RuntimeError, "from is out of bounds for %s", c_name(t->dtype));
+  if (static_cast<double>(to - 1) < low || static_cast<double>(to - 1) > high)
+    fail(PyExc_RuntimeError, "to - 1 is out of bounds for %s", c_name(t->dtype));
   const uint64_t range = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
   fill_elements(t, [&](char* data) { fill_random_range(g, t->dtype, data, t->numel, range, from); });
 }
@@ -118,7 +126,8 @@ PyObject* normal_kernel(Call& c) {
 PyObject* random_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   Generator& g = generator(c);
-  if (is_complex(t->dtype)) fail(PyExc_NotImplementedError, "\"random_\" not implemented for '%s'", legacy_name(t->dtype));
+  if (is_complex(t->dtype))
+    fail(PyExc_NotImplementedError, "\"random_\" not implemented for '%s'", legacy_name(t->dtype));
   fill_elements(t, [&](char* data) { fill_random(g, t->dtype, data, t->numel); });
   return self_of(c);
 }
@@ -135,11 +144,15 @@ PyObject* random_from_kernel(Call& c) {
     integers(t, generator(c), from, c.args[2].to_int());
     return self_of(c);
   }
-  if (is_complex(t->dtype)) fail(PyExc_NotImplementedError, "\"random_\" not implemented for '%s'", legacy_name(t->dtype));
+  if (is_complex(t->dtype))
+    fail(PyExc_NotImplementedError, "\"random_\" not implemented for '%s'", legacy_name(t->dtype));
   // Up to the highest integer of the dtype; of int64 that may be all 2^64 values.
-  static const int64_t highest[kNumDTypes] = {255, 127, 32767, 0x7fffffff, INT64_MAX, 1 << 11, 1 << 8, 1 << 24, int64_t{1} << 53, 0, 0, 1};
+  static const int64_t highest[kNumDTypes] = {
+      255, 127, 32767, 0x7fffffff, INT64_MAX, 1 << 11, 1 << 8, 1 << 24, int64_t{1} << 53, 0, 0, 1};
   const int64_t top = highest[static_cast<int>(t->dtype)];
-  if (from > top) fail(PyExc_RuntimeError, "random_ expects 'from' to be less than or equal to 'to', but got from=%lld > to=%lld", ll(from), ll(top));
+  if (from > top)
+    fail(PyExc_RuntimeError, "random_ expects 'from' to be less than or equal to 'to', but got from=%lld > to=%lld",
+         ll(from), ll(top));
   const uint64_t range = static_cast<uint64_t>(top) - static_cast<uint64_t>(from) + 1;
   Generator& g = generator(c);
   fill_elements(t, [&](char* data) { fill_random_range(g, t->dtype, data, t->numel, range, from); });
@@ -150,7 +163,8 @@ PyObject* bernoulli_number_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   const double p = c.args[1].to_double();
   if (!(p >= 0 && p <= 1)) fail(PyExc_RuntimeError, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
-  if (is_complex(t->dtype)) fail(PyExc_NotImplementedError, "\"bernoulli_scalar_cpu_\" not implemented for '%s'", legacy_name(t->dtype));
+  if (is_complex(t->dtype))
+    fail(PyExc_NotImplementedError, "\"bernoulli_scalar_cpu_\" not implemented for '%s'", legacy_name(t->dtype));
   Generator& g = generator(c);
   fill_elements(t, [&](char* data) { fill_bernoulli(g, t->dtype, data, t->numel, p); });
   return self_of(c);
@@ -158,8 +172,10 @@ PyObject* bernoulli_number_kernel(Call& c) {
 
 // One draw an element with the probability in `p`, whose shape broadcasts to the tensor's.
 void bernoulli_by(Call& c, Tensor* t, Tensor* p) {
-  if (is_complex(t->dtype)) fail(PyExc_NotImplementedError, "\"bernoulli_tensor_cpu_\" not implemented for '%s'", legacy_name(t->dtype));
-  if (!is_floating(p->dtype)) fail(PyExc_RuntimeError, "expected probabilities tensor to have floating type, got %s", legacy_name(p->dtype));
+  if (is_complex(t->dtype))
+    fail(PyExc_NotImplementedError, "\"bernoulli_tensor_cpu_\" not implemented for '%s'", legacy_name(t->dtype));
+  if (!is_floating(p->dtype))
+    fail(PyExc_RuntimeError, "expected probabilities tensor to have floating type, got %s", legacy_name(p->dtype));
   Generator& g = generator(c);
   if (t->device.type == kMeta || t->numel == 0) return;
   const DType p_dtype = p->dtype == DType::Float64 ? DType::Float64 : DType::Float32;
@@ -167,9 +183,11 @@ void bernoulli_by(Call& c, Tensor* t, Tensor* p) {
   copy_into(chances.get(), p);
   const auto check = [&](auto* v) {
     if (!std::all_of(v, v + chances->numel, [](auto x) { return x >= 0 && x <= 1; }))
-      fail(PyExc_RuntimeError, "Expected p_in >= 0 && p_in <= 1 to be true, but got false: every probability is in [0, 1].");
+      fail(PyExc_RuntimeError,
+           "Expected p_in >= 0 && p_in <= 1 to be true, but got false: every probability is in [0, 1].");
   };
-  p_dtype == DType::Float64 ? check(reinterpret_cast<const double*>(chances->data)) : check(reinterpret_cast<const float*>(chances->data));
+  p_dtype == DType::Float64 ? check(reinterpret_cast<const double*>(chances->data))
+                            : check(reinterpret_cast<const float*>(chances->data));
   Ref<Tensor> drawn = empty(t->ndim, t->sizes, t->dtype, {kCPU, -1});
   fill_bernoulli(g, t->dtype, drawn->data, t->numel, p_dtype, chances->data);
   copy_into(t, drawn.get());
@@ -213,7 +231,8 @@ PyObject* log_normal_kernel(Call& c) {
 PyObject* geometric_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   const double p = c.args[1].to_double();
-  if (t->dtype == DType::Bool || is_complex(t->dtype)) fail(PyExc_NotImplementedError, "\"geometric_cpu\" not implemented for '%s'", legacy_name(t->dtype));
+  if (t->dtype == DType::Bool || is_complex(t->dtype))
+    fail(PyExc_NotImplementedError, "\"geometric_cpu\" not implemented for '%s'", legacy_name(t->dtype));
   if (!(p > 0 && p < 1)) fail(PyExc_RuntimeError, "geometric_ expects p to be in (0, 1), but got p=%g", p);
   Generator& g = generator(c);
   fill_elements(t, [&](char* data) { fill_geometric(g, t->dtype, data, t->numel, p); });
@@ -290,8 +309,11 @@ PyObject* randperm_kernel(Call& c) {
   const DType dtype = dtype_or(c, DType::Int64);
   double low, high;
   integer_limits(dtype, &low, &high);
-  if (is_complex(dtype) || dtype == DType::Bool) fail(PyExc_NotImplementedError, "\"randperm\" not implemented for '%s'", legacy_name(dtype));
-  if (static_cast<double>(n) > high + 1) fail(PyExc_RuntimeError, "randperm: n is too large for dtype, got n=%lld, dtype=%s. Choose a wider dtype.", ll(n), name(dtype));
+  if (is_complex(dtype) || dtype == DType::Bool)
+    fail(PyExc_NotImplementedError, "\"randperm\" not implemented for '%s'", legacy_name(dtype));
+  if (static_cast<double>(n) > high + 1)
+    fail(PyExc_RuntimeError, "randperm: n is too large for dtype, got n=%lld, dtype=%s. Choose a wider dtype.", ll(n),
+         name(dtype));
   Generator& g = generator(c);
   if (c.device.type == kMeta) return empty(1, &n, dtype, c.device).release_object();
   Ref<Tensor> order = empty(1, &n, DType::Int64, {kCPU, -1});
@@ -317,7 +339,8 @@ PyObject* multinomial_kernel(Call& c) {
   Ref<Tensor> drawn = empty(weights->ndim, weights->ndim == 2 ? sizes : sizes + 1, DType::Int64, {kCPU, -1});
   Ref<Tensor> doubles = empty(weights->ndim, weights->sizes, DType::Float64, {kCPU, -1});
   copy_into(doubles.get(), weights);
-  fill_multinomial(generator(c), reinterpret_cast<int64_t*>(drawn->data), rows, samples, reinterpret_cast<const double*>(doubles->data), n);
+  fill_multinomial(generator(c), reinterpret_cast<int64_t*>(drawn->data), rows, samples,
+                   reinterpret_cast<const double*>(doubles->data), n);
   if (c.device.type == kCPU) return drawn.release_object();
   Ref<Tensor> result = empty(drawn->ndim, drawn->sizes, DType::Int64, c.device);
   copy_into(result.get(), drawn.get());
@@ -343,30 +366,29 @@ PyObject* poisson_kernel(Call& c) {
 }  // namespace
 
 void register_random_ops() {
-  static const Native natives[] = {
-      {"uniform_", uniform_kernel, true},
-      {"normal_", normal_kernel, true},
-      {"random_", random_kernel, true},
-      {"random_.to", random_to_kernel, true},
-      {"random_.from", random_from_kernel, true},
-      {"bernoulli_.float", bernoulli_number_kernel, true},
-      {"bernoulli_.Tensor", bernoulli_tensor_kernel, true},
-      {"exponential_", exponential_kernel, true},
-      {"cauchy_", cauchy_kernel, true},
-      {"log_normal_", log_normal_kernel, true},
-      {"geometric_", geometric_kernel, true},
-      {"rand", rand_kernel, true},
-      {"randn", randn_kernel, true},
-      {"randint", randint_kernel, true},
-      {"randint.low", randint_low_kernel, true},
-      {"rand_like", rand_like_kernel, true},
-      {"randn_like", randn_like_kernel, true},
-      {"randint_like", randint_like_kernel, true},
-      {"randint_like.low_dtype", randint_like_low_kernel, true},
-      {"randperm", randperm_kernel, true},
-      {"bernoulli", bernoulli_kernel, true},
-      {"poisson", poisson_kernel, true},
-      {"_multinomial_with_replacement", multinomial_kernel, true}};
+  static const Native natives[] = {{"uniform_", uniform_kernel, true},
+                                   {"normal_", normal_kernel, true},
+                                   {"random_", random_kernel, true},
+                                   {"random_.to", random_to_kernel, true},
+                                   {"random_.from", random_from_kernel, true},
+                                   {"bernoulli_.float", bernoulli_number_kernel, true},
+                                   {"bernoulli_.Tensor", bernoulli_tensor_kernel, true},
+                                   {"exponential_", exponential_kernel, true},
+                                   {"cauchy_", cauchy_kernel, true},
+                                   {"log_normal_", log_normal_kernel, true},
+                                   {"geometric_", geometric_kernel, true},
+                                   {"rand", rand_kernel, true},
+                                   {"randn", randn_kernel, true},
+                                   {"randint", randint_kernel, true},
+                                   {"randint.low", randint_low_kernel, true},
+                                   {"rand_like", rand_like_kernel, true},
+                                   {"randn_like", randn_like_kernel, true},
+                                   {"randint_like", randint_like_kernel, true},
+                                   {"randint_like.low_dtype", randint_like_low_kernel, true},
+                                   {"randperm", randperm_kernel, true},
+                                   {"bernoulli", bernoulli_kernel, true},
+                                   {"poisson", poisson_kernel, true},
+                                   {"_multinomial_with_replacement", multinomial_kernel, true}};
   register_natives(natives, sizeof natives / sizeof *natives);
 }
 

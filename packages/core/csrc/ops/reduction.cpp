@@ -20,7 +20,9 @@ uint64_t dim_mask(const char* op, const Arg& dim, int ndim, bool empty_is_all) {
   uint64_t mask = 0;
   for (int i = 0; i < count; ++i) {
     const uint64_t bit = uint64_t{1} << wrap_dim(op, dims[i], ndim);
-    if (mask & bit) fail(PyExc_RuntimeError, "dim %lld appears multiple times in the list of dims", static_cast<long long>(wrap_dim(op, dims[i], ndim)));
+    if (mask & bit)
+      fail(PyExc_RuntimeError, "dim %lld appears multiple times in the list of dims",
+           static_cast<long long>(wrap_dim(op, dims[i], ndim)));
     mask |= bit;
   }
   return mask & all_dims(ndim);  // dimension 0 of a 0-d tensor is none
@@ -76,7 +78,8 @@ const ReduceKernel& kernel_for(const Call& c, Reduce op, DType dtype) {
 }
 
 // Reduces memory of `dtype` with the geometry of `t` (strides are those of t's elements) to contiguous `out`.
-void reduce_memory(const ReduceKernel& kernel, const char* in, const Tensor* t, uint64_t mask, char* out, const ReduceParams& params) {
+void reduce_memory(const ReduceKernel& kernel, const char* in, const Tensor* t, uint64_t mask, char* out,
+                   const ReduceParams& params) {
   const int64_t size = itemsize(t->dtype);
   Unlocked unlocked(t->numel > kUnlockAbove);
   if (t->contiguous() && mask == all_dims(t->ndim)) return run_reduce(kernel, in, 1, &t->numel, &size, 1, out, params);
@@ -85,7 +88,8 @@ void reduce_memory(const ReduceKernel& kernel, const char* in, const Tensor* t, 
   run_reduce(kernel, in, t->ndim, t->sizes, strides, mask, out, params);
 }
 
-void reduce_into(const Call& c, Reduce op, const Tensor* t, uint64_t mask, Tensor* out, const ReduceParams& params = {}) {
+void reduce_into(const Call& c, Reduce op, const Tensor* t, uint64_t mask, Tensor* out,
+                 const ReduceParams& params = {}) {
   const ReduceKernel& kernel = kernel_for(c, op, t->dtype);
   if (c.device.type == kCPU && out->numel) reduce_memory(kernel, t->data, t, mask, out->data, params);
 }
@@ -107,30 +111,38 @@ PyObject* sum_kernel(Call& c) {
   const bool given = c.args[3].kind == Kind::DType;
   DType out_dtype = given ? c.args[3].dtype : self->dtype;
   if (kind == Sum::Mean && !is_inexact(out_dtype))
-    fail(PyExc_RuntimeError, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype. Got: %s",
+    fail(PyExc_RuntimeError,
+         "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype. Got: %s",
          given ? "Optional" : "Input", legacy_name(out_dtype));
-  if (kind == Sum::Nan && is_complex(self->dtype)) fail(PyExc_RuntimeError, "nansum on CPU does not support complex inputs");
+  if (kind == Sum::Nan && is_complex(self->dtype))
+    fail(PyExc_RuntimeError, "nansum on CPU does not support complex inputs");
   if (!given && is_integer_or_bool(out_dtype)) out_dtype = DType::Int64;
   // Integers and bool are summed in int64 as they are; every other conversion comes first.
-  Ref<Tensor> in = is_integer_or_bool(self->dtype) && out_dtype == DType::Int64 ? Ref<Tensor>::borrow(self) : with_dtype(c, self, out_dtype);
+  Ref<Tensor> in = is_integer_or_bool(self->dtype) && out_dtype == DType::Int64 ? Ref<Tensor>::borrow(self)
+                                                                                : with_dtype(c, self, out_dtype);
   const uint64_t mask = dim_mask(c.op->name, c.args[1], in->ndim);
   const Shape shape = reduced_shape(in.get(), mask, c.args[2].to_bool());
   const bool narrow = is_integer_or_bool(out_dtype) && out_dtype != DType::Int64;
   Ref<Tensor> out = make(shape, narrow ? DType::Int64 : out_dtype, in->device);
   ReduceParams params;
   if (kind == Sum::Mean) params.divisor = static_cast<double>(shape.reduced);
-  reduce_into(c, kind == Sum::Nan && is_inexact(in->dtype) ? Reduce::NanSum : Reduce::Sum, in.get(), mask, out.get(), params);
+  reduce_into(c, kind == Sum::Nan && is_inexact(in->dtype) ? Reduce::NanSum : Reduce::Sum, in.get(), mask, out.get(),
+              params);
   return narrow ? with_dtype(c, out.get(), out_dtype).release_object() : out.release_object();
 }
 
 // prod(self, dim, keepdim, *, dtype)
 PyObject* prod_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
-  const DType out_dtype = c.args[3].kind == Kind::DType ? c.args[3].dtype : is_integer_or_bool(self->dtype) ? DType::Int64 : self->dtype;
-  Ref<Tensor> in = is_integer_or_bool(self->dtype) && out_dtype == DType::Int64 ? Ref<Tensor>::borrow(self) : with_dtype(c, self, out_dtype);
+  const DType out_dtype = c.args[3].kind == Kind::DType     ? c.args[3].dtype
+                          : is_integer_or_bool(self->dtype) ? DType::Int64
+                                                            : self->dtype;
+  Ref<Tensor> in = is_integer_or_bool(self->dtype) && out_dtype == DType::Int64 ? Ref<Tensor>::borrow(self)
+                                                                                : with_dtype(c, self, out_dtype);
   const uint64_t mask = dim_mask(c.op->name, c.args[1], in->ndim);
   const bool narrow = is_integer_or_bool(out_dtype) && out_dtype != DType::Int64;
-  Ref<Tensor> out = make(reduced_shape(in.get(), mask, c.args[2].to_bool()), narrow ? DType::Int64 : out_dtype, in->device);
+  Ref<Tensor> out =
+      make(reduced_shape(in.get(), mask, c.args[2].to_bool()), narrow ? DType::Int64 : out_dtype, in->device);
   reduce_into(c, Reduce::Prod, in.get(), mask, out.get());
   return narrow ? with_dtype(c, out.get(), out_dtype).release_object() : out.release_object();
 }
@@ -140,9 +152,13 @@ PyObject* prod_kernel(Call& c) {
 void check_not_empty(const char* op, const Tensor* t, uint64_t mask, PyObject* error_for_all) {
   if (t->numel) return;
   if (mask == all_dims(t->ndim) && t->ndim != 1)
-    fail(error_for_all, "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.", op);
+    fail(error_for_all,
+         "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+         "'dim' argument.",
+         op);
   for (int d = 0; d < t->ndim; ++d)
-    if ((mask >> d & 1) && !t->sizes[d]) fail(PyExc_IndexError, "%s(): Expected reduction dim %d to have non-zero size.", op, d);
+    if ((mask >> d & 1) && !t->sizes[d])
+      fail(PyExc_IndexError, "%s(): Expected reduction dim %d to have non-zero size.", op, d);
 }
 
 // amax, amin: (self, dim, keepdim); max, min: (self)
@@ -154,9 +170,13 @@ PyObject* extreme_kernel(Call& c) {
   const Arg& dim = c.op->nparams > 1 ? c.args[1] : all;
   const uint64_t mask = dim_mask(name, dim, self->ndim);
   if (!self->numel && (dim.none() || dim.count == 0))
-    fail(PyExc_RuntimeError, "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.", name);
+    fail(PyExc_RuntimeError,
+         "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+         "'dim' argument.",
+         name);
   check_not_empty(name, self, mask, PyExc_RuntimeError);
-  Ref<Tensor> out = make(reduced_shape(self, mask, c.op->nparams > 2 && c.args[2].to_bool()), self->dtype, self->device);
+  Ref<Tensor> out =
+      make(reduced_shape(self, mask, c.op->nparams > 2 && c.args[2].to_bool()), self->dtype, self->device);
   reduce_into(c, op, self, mask, out.get());
   return out.release_object();
 }
@@ -168,7 +188,8 @@ PyObject* arg_kernel(Call& c) {
   const char* name = c.op->name;
   if (is_complex(self->dtype)) fail(PyExc_RuntimeError, "%s(): does not support complex input", name);
   if (self->dtype == DType::Bool) fail(PyExc_RuntimeError, "%s(): does not support bool input", name);
-  if (!self->numel && c.args[1].none()) fail(PyExc_IndexError, "%s(): Expected reduction dim to be specified for input.numel() == 0.", name);
+  if (!self->numel && c.args[1].none())
+    fail(PyExc_IndexError, "%s(): Expected reduction dim to be specified for input.numel() == 0.", name);
   const uint64_t mask = dim_mask(name, c.args[1], self->ndim);
   check_not_empty(name, self, mask, PyExc_IndexError);
   Ref<Tensor> out = make(reduced_shape(self, mask, c.args[2].to_bool()), DType::Int64, self->device);
@@ -199,7 +220,9 @@ PyObject* aminmax_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
   const uint64_t mask = dim_mask("aminmax", c.args[1], self->ndim);
   const Shape shape = reduced_shape(self, mask, c.args[2].to_bool());
-  if (!shape.reduced) fail(PyExc_RuntimeError, "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
+  if (!shape.reduced)
+    fail(PyExc_RuntimeError,
+         "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
   Ref<Tensor> out[] = {make(shape, self->dtype, self->device), make(shape, self->dtype, self->device)};
   reduce_into(c, Reduce::Amin, self, mask, out[0].get());
   reduce_into(c, Reduce::Amax, self, mask, out[1].get());
@@ -262,7 +285,9 @@ void complex_var(const Tensor* t, uint64_t mask, Tensor* out, Tensor* mean, cons
 template <bool kRoot, bool kMean>
 PyObject* var_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
-  if (!is_inexact(self->dtype)) fail(PyExc_RuntimeError, "%s only support floating point and complex dtypes", kMean ? (kRoot ? "std_mean and var_mean" : "var_mean and std_mean") : "std and var");
+  if (!is_inexact(self->dtype))
+    fail(PyExc_RuntimeError, "%s only support floating point and complex dtypes",
+         kMean ? (kRoot ? "std_mean and var_mean" : "var_mean and std_mean") : "std and var");
   const bool by_correction = c.op->nparams == 4 && !std::strcmp(c.op->params[2].name, "correction");
   const Arg all;
   const Arg& dim = c.op->nparams == 2 ? all : c.args[1];
@@ -314,14 +339,23 @@ PyObject* vector_norm_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
   const double p = c.args[1].to_double();
   const DType dtype = c.args[4].kind == Kind::DType ? c.args[4].dtype : self->dtype;
-  if (!is_inexact(self->dtype)) fail(PyExc_RuntimeError, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s", legacy_name(self->dtype));
-  if (!is_inexact(dtype)) fail(PyExc_RuntimeError, "linalg.vector_norm: dtype should be floating point or complex. Got %s", legacy_name(dtype));
+  if (!is_inexact(self->dtype))
+    fail(PyExc_RuntimeError, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
+         legacy_name(self->dtype));
+  if (!is_inexact(dtype))
+    fail(PyExc_RuntimeError, "linalg.vector_norm: dtype should be floating point or complex. Got %s",
+         legacy_name(dtype));
   if (is_complex(dtype) != is_complex(self->dtype))
-    fail(PyExc_RuntimeError, "linalg.vector_norm: dtype should be %s for %s inputs. Got %s", is_complex(self->dtype) ? "complex" : "real", is_complex(self->dtype) ? "complex" : "real", legacy_name(dtype));
+    fail(PyExc_RuntimeError, "linalg.vector_norm: dtype should be %s for %s inputs. Got %s",
+         is_complex(self->dtype) ? "complex" : "real", is_complex(self->dtype) ? "complex" : "real",
+         legacy_name(dtype));
   const uint64_t mask = dim_mask("linalg.vector_norm", c.args[2], self->ndim);
   const Shape shape = reduced_shape(self, mask, c.args[3].to_bool());
   if (!shape.reduced && (p < 0 || std::isinf(p)))
-    fail(PyExc_RuntimeError, "linalg.vector_norm cannot compute the %g norm on an empty tensor because the operation does not have an identity", p);
+    fail(PyExc_RuntimeError,
+         "linalg.vector_norm cannot compute the %g norm on an empty tensor because the operation does not have an "
+         "identity",
+         p);
   Ref<Tensor> in = with_dtype(c, self, dtype);
   Ref<Tensor> out = make(shape, real_of(dtype), in->device);
   ReduceParams params;
@@ -331,45 +365,49 @@ PyObject* vector_norm_kernel(Call& c) {
     reduce_into(c, Reduce::CountNonzero, in.get(), mask, counts.get());
     return with_dtype(c, counts.get(), out->dtype).release_object();
   }
-  const Reduce op = p == 2 ? Reduce::Norm2 : p == 1 ? Reduce::Norm1 : !std::isinf(p) ? Reduce::NormP : p > 0 ? Reduce::NormInf : Reduce::NormMinusInf;
+  const Reduce op = p == 2           ? Reduce::Norm2
+                    : p == 1         ? Reduce::Norm1
+                    : !std::isinf(p) ? Reduce::NormP
+                    : p > 0          ? Reduce::NormInf
+                                     : Reduce::NormMinusInf;
   reduce_into(c, op, in.get(), mask, out.get(), params);
-  if (op == Reduce::Norm2 && out->dtype == DType::Float64 && c.device.type == kCPU) rescue_overflow(c, in.get(), mask, out.get());
+  if (op == Reduce::Norm2 && out->dtype == DType::Float64 && c.device.type == kCPU)
+    rescue_overflow(c, in.get(), mask, out.get());
   return out.release_object();
 }
 
 }  // namespace
 
 void register_reduction_ops() {
-  static const Native natives[] = {
-      {"sum", sum_kernel<Sum::Plain>, true},
-      {"mean", sum_kernel<Sum::Mean>, true},
-      {"nansum", sum_kernel<Sum::Nan>, true},
-      {"prod", prod_kernel, true},
-      {"amax", extreme_kernel<Reduce::Amax>, true},
-      {"amin", extreme_kernel<Reduce::Amin>, true},
-      {"max", extreme_kernel<Reduce::Amax>, true},
-      {"min", extreme_kernel<Reduce::Amin>, true},
-      {"argmax", arg_kernel<Reduce::ArgMax>, true},
-      {"argmin", arg_kernel<Reduce::ArgMin>, true},
-      {"max.dim", extreme_dim_kernel<Reduce::ArgMax>, true},
-      {"min.dim", extreme_dim_kernel<Reduce::ArgMin>, true},
-      {"aminmax", aminmax_kernel, true},
-      {"any", truth_kernel<Reduce::Any>, true},
-      {"all", truth_kernel<Reduce::All>, true},
-      {"count_nonzero", count_nonzero_kernel, true},
-      {"var", var_kernel<false, false>, true},
-      {"var.dim", var_kernel<false, false>, true},
-      {"var.correction", var_kernel<false, false>, true},
-      {"std", var_kernel<true, false>, true},
-      {"std.dim", var_kernel<true, false>, true},
-      {"std.correction", var_kernel<true, false>, true},
-      {"var_mean", var_kernel<false, true>, true},
-      {"var_mean.dim", var_kernel<false, true>, true},
-      {"var_mean.correction", var_kernel<false, true>, true},
-      {"std_mean", var_kernel<true, true>, true},
-      {"std_mean.dim", var_kernel<true, true>, true},
-      {"std_mean.correction", var_kernel<true, true>, true},
-      {"linalg_vector_norm", vector_norm_kernel, true}};
+  static const Native natives[] = {{"sum", sum_kernel<Sum::Plain>, true},
+                                   {"mean", sum_kernel<Sum::Mean>, true},
+                                   {"nansum", sum_kernel<Sum::Nan>, true},
+                                   {"prod", prod_kernel, true},
+                                   {"amax", extreme_kernel<Reduce::Amax>, true},
+                                   {"amin", extreme_kernel<Reduce::Amin>, true},
+                                   {"max", extreme_kernel<Reduce::Amax>, true},
+                                   {"min", extreme_kernel<Reduce::Amin>, true},
+                                   {"argmax", arg_kernel<Reduce::ArgMax>, true},
+                                   {"argmin", arg_kernel<Reduce::ArgMin>, true},
+                                   {"max.dim", extreme_dim_kernel<Reduce::ArgMax>, true},
+                                   {"min.dim", extreme_dim_kernel<Reduce::ArgMin>, true},
+                                   {"aminmax", aminmax_kernel, true},
+                                   {"any", truth_kernel<Reduce::Any>, true},
+                                   {"all", truth_kernel<Reduce::All>, true},
+                                   {"count_nonzero", count_nonzero_kernel, true},
+                                   {"var", var_kernel<false, false>, true},
+                                   {"var.dim", var_kernel<false, false>, true},
+                                   {"var.correction", var_kernel<false, false>, true},
+                                   {"std", var_kernel<true, false>, true},
+                                   {"std.dim", var_kernel<true, false>, true},
+                                   {"std.correction", var_kernel<true, false>, true},
+                                   {"var_mean", var_kernel<false, true>, true},
+                                   {"var_mean.dim", var_kernel<false, true>, true},
+                                   {"var_mean.correction", var_kernel<false, true>, true},
+                                   {"std_mean", var_kernel<true, true>, true},
+                                   {"std_mean.dim", var_kernel<true, true>, true},
+                                   {"std_mean.correction", var_kernel<true, true>, true},
+                                   {"linalg_vector_norm", vector_norm_kernel, true}};
   register_natives(natives, sizeof natives / sizeof *natives);
 }
 

@@ -27,7 +27,8 @@ PyObject* softmax_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
   const DType dtype = c.args[2].kind == Kind::DType ? c.args[2].dtype : self->dtype;
   if (!is_floating(dtype))
-    fail(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'", op == Softmax::Softmax ? "softmax_kernel_impl" : "log_softmax_lastdim_kernel_impl", legacy_name(dtype));
+    fail(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'",
+         op == Softmax::Softmax ? "softmax_kernel_impl" : "log_softmax_lastdim_kernel_impl", legacy_name(dtype));
   const int64_t dim = wrap_dim(c.op->name, c.args[1].to_int(), self->ndim);
   Ref<Tensor> out = empty(self->ndim, self->sizes, dtype, self->device);
   if (c.device.type == kMeta) return out.release_object();
@@ -42,8 +43,10 @@ template <Softmax op>
 PyObject* backward_kernel(Call& c) {
   Tensor* output = c.args[1].tensor;
   const int64_t dim = wrap_dim(c.op->name, c.args[2].to_int(), output->ndim);
-  if (!is_floating(output->dtype) || c.args[0].tensor->dtype != output->dtype || c.args[0].tensor->numel != output->numel)
-    fail(PyExc_RuntimeError, "%s: gradient and output must be floating tensors of one dtype and shape, got %s and %s", c.op->name, describe(c.args[0].tensor).c_str(), describe(output).c_str());
+  if (!is_floating(output->dtype) || c.args[0].tensor->dtype != output->dtype ||
+      c.args[0].tensor->numel != output->numel)
+    fail(PyExc_RuntimeError, "%s: gradient and output must be floating tensors of one dtype and shape, got %s and %s",
+         c.op->name, describe(c.args[0].tensor).c_str(), describe(output).c_str());
   Ref<Tensor> out = empty(output->ndim, output->sizes, output->dtype, output->device);
   if (c.device.type == kMeta) return out.release_object();
   Ref<Tensor> grad = contiguous(c.args[0].tensor), in = contiguous(output);
@@ -54,7 +57,8 @@ PyObject* backward_kernel(Call& c) {
 // logsumexp(self, dim, keepdim)
 PyObject* logsumexp_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
-  if (is_complex(self->dtype)) fail(PyExc_NotImplementedError, "\"logsumexp\" not implemented for '%s'", legacy_name(self->dtype));
+  if (is_complex(self->dtype))
+    fail(PyExc_NotImplementedError, "\"logsumexp\" not implemented for '%s'", legacy_name(self->dtype));
   const DType dtype = is_floating(self->dtype) ? self->dtype : g_default_dtype;
   const uint64_t mask = dim_mask(c.op->name, c.args[1], self->ndim);
   // Kept dimensions first, reduced ones last; where those are neighbours the memory stays as it is.

@@ -14,8 +14,7 @@ namespace rl {
 namespace {
 
 struct GeneratorObject {
-  PyObject_HEAD
-  Generator* generator;
+  PyObject_HEAD Generator* generator;
   PyObject* weakrefs;
 };
 PyTypeObject* g_generator_type = nullptr;
@@ -32,7 +31,9 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (device != Py_None && !device_from_object(device, &d))
       fail(PyExc_TypeError, "Generator: device must be a str or a device, got %s.", Py_TYPE(device)->tp_name);
     if (d.type != kCPU)
-      fail(PyExc_RuntimeError, "Generator: random numbers are drawn on the CPU for every device, got device=%s. Leave it out.", device_text(d).c_str());
+      fail(PyExc_RuntimeError,
+           "Generator: random numbers are drawn on the CPU for every device, got device=%s. Leave it out.",
+           device_text(d).c_str());
     Ref<> self = Ref<>::check(type->tp_alloc(type, 0));
     reinterpret_cast<GeneratorObject*>(self.get())->generator = new Generator();
     return self.release();
@@ -52,12 +53,14 @@ PyObject* manual_seed(PyObject* self, PyObject* seed) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     Ref<> number = Ref<>::check(PyNumber_Index(seed));
     int overflow;
-    uint64_t value = static_cast<uint64_t>(PyLong_AsLongLongAndOverflow(number.get(), &overflow));  // negative seeds wrap
+    uint64_t value =
+        static_cast<uint64_t>(PyLong_AsLongLongAndOverflow(number.get(), &overflow));  // negative seeds wrap
     if (overflow > 0) value = PyLong_AsUnsignedLongLong(number.get());
     if (overflow < 0 || PyErr_Occurred()) {
       PyErr_Clear();
       Ref<> text = Ref<>::check(PyObject_Str(number.get()));
-      fail(PyExc_ValueError, "Overflow when unpacking long long: manual_seed takes -2**63 to 2**64 - 1, got seed=%s.", PyUnicode_AsUTF8(text.get()));
+      fail(PyExc_ValueError, "Overflow when unpacking long long: manual_seed takes -2**63 to 2**64 - 1, got seed=%s.",
+           PyUnicode_AsUTF8(text.get()));
     }
     generator(self).manual_seed(value);
     return Py_NewRef(self);
@@ -68,7 +71,9 @@ PyObject* seed(PyObject* self, PyObject*) {
   return guard<PyObject*>(nullptr, [&] { return PyLong_FromUnsignedLongLong(generator(self).seed()); });
 }
 
-PyObject* initial_seed(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(generator(self).initial_seed()); }
+PyObject* initial_seed(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLongLong(generator(self).initial_seed());
+}
 
 PyObject* get_state(PyObject* self, PyObject*) {
   return guard<PyObject*>(nullptr, [&] {
@@ -86,7 +91,8 @@ PyObject* set_state(PyObject* self, PyObject* state) {
            is_tensor(state) ? describe(as_tensor(state)).c_str() : Py_TYPE(state)->tp_name);
     Ref<Tensor> bytes = contiguous(as_tensor(state));
     if (bytes->numel != Generator::kStateBytes)
-      fail(PyExc_RuntimeError, "RNG state is wrong size: expected %lld bytes, got %lld. Pass what get_state() returned.",
+      fail(PyExc_RuntimeError,
+           "RNG state is wrong size: expected %lld bytes, got %lld. Pass what get_state() returned.",
            static_cast<long long>(Generator::kStateBytes), static_cast<long long>(bytes->numel));
     try {
       generator(self).set_state(bytes->data);
@@ -116,7 +122,8 @@ PyObject* reduce(PyObject* self, PyObject*) {
 
 PyObject* from_bytes(PyObject* type, PyObject* state) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
-    if (!PyBytes_Check(state) || PyBytes_GET_SIZE(state) != Generator::kStateBytes) fail(PyExc_RuntimeError, "RNG state is wrong size");
+    if (!PyBytes_Check(state) || PyBytes_GET_SIZE(state) != Generator::kStateBytes)
+      fail(PyExc_RuntimeError, "RNG state is wrong size");
     Ref<> self = Ref<>::check(PyObject_CallNoArgs(type));
     generator(self.get()).set_state(PyBytes_AS_STRING(state));
     return self.release();
@@ -127,18 +134,18 @@ PyObject* get_device(PyObject*, void*) {
   return guard<PyObject*>(nullptr, [] { return device_object({kCPU, -1}); });
 }
 
-PyMethodDef methods[] = {
-    {"manual_seed", manual_seed, METH_O, "Starts the stream of `seed` and returns the generator."},
-    {"seed", seed, METH_NOARGS, "Starts a stream from the system's entropy and returns its seed."},
-    {"initial_seed", initial_seed, METH_NOARGS, "The seed that the stream started from."},
-    {"get_state", get_state, METH_NOARGS, "The state as a uint8 tensor, in PyTorch's format."},
-    {"set_state", set_state, METH_O, "Goes on from a state that `get_state` returned."},
-    {"clone_state", clone_state, METH_NOARGS, "A new generator in the same state."},
-    {"_from_bytes", from_bytes, METH_O | METH_CLASS, nullptr},
-    {"__reduce__", reduce, METH_NOARGS, nullptr},
-    {}};
+PyMethodDef methods[] = {{"manual_seed", manual_seed, METH_O, "Starts the stream of `seed` and returns the generator."},
+                         {"seed", seed, METH_NOARGS, "Starts a stream from the system's entropy and returns its seed."},
+                         {"initial_seed", initial_seed, METH_NOARGS, "The seed that the stream started from."},
+                         {"get_state", get_state, METH_NOARGS, "The state as a uint8 tensor, in PyTorch's format."},
+                         {"set_state", set_state, METH_O, "Goes on from a state that `get_state` returned."},
+                         {"clone_state", clone_state, METH_NOARGS, "A new generator in the same state."},
+                         {"_from_bytes", from_bytes, METH_O | METH_CLASS, nullptr},
+                         {"__reduce__", reduce, METH_NOARGS, nullptr},
+                         {}};
 PyGetSetDef attributes[] = {{"device", get_device, nullptr, "Where it draws: always the CPU.", nullptr}, {}};
-PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(GeneratorObject, weakrefs), READONLY, nullptr}, {}};
+PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(GeneratorObject, weakrefs), READONLY, nullptr},
+                         {}};
 
 const char* const doc =
     R"(Generator(device='cpu')
@@ -154,9 +161,12 @@ Example:
     >>> rushlight.rand(2, generator=g)
     tensor([0.4963, 0.7682])
 )";
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},       {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
-                       {Py_tp_methods, methods},                         {Py_tp_getset, attributes},
-                       {Py_tp_members, members},                         {Py_tp_doc, const_cast<char*>(doc)},
+PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+                       {Py_tp_methods, methods},
+                       {Py_tp_getset, attributes},
+                       {Py_tp_members, members},
+                       {Py_tp_doc, const_cast<char*>(doc)},
                        {0, nullptr}};
 PyType_Spec spec = {"rushlight.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT, slots};
 
@@ -165,13 +175,15 @@ PyType_Spec spec = {"rushlight.Generator", sizeof(GeneratorObject), 0, Py_TPFLAG
 Generator& generator_of(const Call& c, const Arg& a) {
   if (a.none()) return *g_default_generator;
   if (!PyObject_TypeCheck(a.object, g_generator_type))
-    fail(PyExc_TypeError, "%s(): argument 'generator' must be Generator, not %s", c.op->name, Py_TYPE(a.object)->tp_name);
+    fail(PyExc_TypeError, "%s(): argument 'generator' must be Generator, not %s", c.op->name,
+         Py_TYPE(a.object)->tp_name);
   return generator(a.object);
 }
 
 void init_generator_type(PyObject* module) {
   g_generator_type = reinterpret_cast<PyTypeObject*>(Ref<>::check(PyType_FromSpec(&spec)).release());
-  if (PyModule_AddObjectRef(module, "Generator", reinterpret_cast<PyObject*>(g_generator_type)) < 0) throw PythonError();
+  if (PyModule_AddObjectRef(module, "Generator", reinterpret_cast<PyObject*>(g_generator_type)) < 0)
+    throw PythonError();
   Ref<> standard = Ref<>::check(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(g_generator_type)));
   g_default_generator = &generator(standard.get());
   g_default_generator->seed();

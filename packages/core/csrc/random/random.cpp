@@ -308,7 +308,9 @@ static double poisson(Generator& g, double rate) {
     const double k = std::floor((2 * a / us + b) * u + rate + 0.43);
     if (us >= 0.07 && v <= accepted) return k;
     if (k < 0 || (us < 0.013 && v > us)) continue;
-    if (std::log(v) + std::log(inverse_alpha) - std::log(a / (us * us) + b) <= -rate + k * log_rate - std::lgamma(k + 1)) return k;
+    if (std::log(v) + std::log(inverse_alpha) - std::log(a / (us * us) + b) <=
+        -rate + k * log_rate - std::lgamma(k + 1))
+      return k;
   }
 }
 

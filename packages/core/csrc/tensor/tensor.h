@@ -12,13 +12,15 @@ namespace rl {
 extern PyTypeObject* g_tensor_type;
 
 inline PyObject* object(Tensor* t) { return reinterpret_cast<PyObject*>(t); }
-inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == g_tensor_type || PyType_IsSubtype(Py_TYPE(o), g_tensor_type); }
+inline bool is_tensor(PyObject* o) {
+  return Py_TYPE(o) == g_tensor_type || PyType_IsSubtype(Py_TYPE(o), g_tensor_type);
+}
 inline Tensor* as_tensor(PyObject* o) { return reinterpret_cast<Tensor*>(o); }
 
 // ---- storages
-Storage* new_storage(int64_t nbytes, Device device);                              // from the allocator, or the backend
+Storage* new_storage(int64_t nbytes, Device device);  // from the allocator, or the backend
 Storage* foreign_storage(void* data, int64_t nbytes, Device device, PyObject* owner);  // takes a reference to owner
-Storage* alias_storage(Storage*);                                                 // same memory, own version counter
+Storage* alias_storage(Storage*);  // same memory, own version counter
 void release(Storage*) noexcept;
 inline Storage* retain(Storage* s) {
   ++s->refs;
@@ -50,7 +52,7 @@ bool has_internal_overlap(const Tensor*);
 bool same_geometry(const Tensor*, const Tensor*);
 enum class Overlap { None, Full, Partial };
 Overlap overlap(const Tensor*, const Tensor*);
-int64_t checked_numel(int ndim, const int64_t* sizes);  // throws on negative sizes and overflow
+int64_t checked_numel(int ndim, const int64_t* sizes);        // throws on negative sizes and overflow
 int64_t wrap_dim(const char* op, int64_t dim, int64_t ndim);  // IndexError when out of range; 0-d counts as 1-d
 std::string shape_text(int ndim, const int64_t* sizes);       // "[2, 3]"
 inline std::string shape_text(const Tensor* t) { return shape_text(t->ndim, t->sizes); }
@@ -59,20 +61,20 @@ std::string describe(const Tensor*);  // "float32[2, 3] on cpu"
 const char* legacy_name(DType);       // "Float", "ComplexDouble" … as PyTorch's messages have it
 
 // ---- copies and conversions (ops/copy.cpp)
-void copy_into(Tensor* to, const Tensor* from);   // broadcasts, converts, moves between devices
+void copy_into(Tensor* to, const Tensor* from);  // broadcasts, converts, moves between devices
 Ref<Tensor> contiguous(Tensor*);
 Ref<Tensor> to_dtype(Tensor*, DType);
 Ref<Tensor> clone(const Tensor*);
 void fill(Tensor*, const Arg& number);
-Arg item(const Tensor*);                          // the one element; RuntimeError when there is not exactly one
-PyObject* item_object(const char* data, DType);   // a Python number
+Arg item(const Tensor*);                         // the one element; RuntimeError when there is not exactly one
+PyObject* item_object(const char* data, DType);  // a Python number
 
 // ---- backend arrays (tensor/array.cpp)
-PyObject* array_of(Tensor*);                      // new reference; ndarray on the CPU, else the backend's
-Ref<Tensor> from_ndarray(PyObject* array);        // shares memory
+PyObject* array_of(Tensor*);                // new reference; ndarray on the CPU, else the backend's
+Ref<Tensor> from_ndarray(PyObject* array);  // shares memory
 Ref<Tensor> from_backend_array(PyObject* array, Device);
 bool dtype_from_numpy(PyObject* descr, DType*);
-PyObject* numpy_descr(DType);                     // new reference
+PyObject* numpy_descr(DType);  // new reference
 void init_numpy();
 
 // ---- Python types of this folder
@@ -81,16 +83,17 @@ void init_dtype_type(PyObject* module);
 void init_device_type(PyObject* module);
 void init_size_type(PyObject* module);
 
-PyObject* dtype_object(DType);                    // borrowed
-bool dtype_from_object(PyObject*, DType*);        // false: not a dtype (no exception); Python's float, int, bool, complex count
+PyObject* dtype_object(DType);  // borrowed
+bool dtype_from_object(PyObject*,
+                       DType*);  // false: not a dtype (no exception); Python's float, int, bool, complex count
 PyObject* size_object(int n, const int64_t* values);
 PyObject* device_object(Device);
-bool device_from_object(PyObject*, Device*);      // str, device or int; throws on unknown ones; false: another type
-Device resolve(Device);                           // gives an absent index its value
+bool device_from_object(PyObject*, Device*);  // str, device or int; throws on unknown ones; false: another type
+Device resolve(Device);                       // gives an absent index its value
 uint8_t register_device_type(const char* name);
-int find_device_type(const char* name);           // -1: not registered
+int find_device_type(const char* name);  // -1: not registered
 const char* device_type_name(uint8_t type);
-PyObject* backend_of(uint8_t type);               // borrowed; opens the backend at the first use
+PyObject* backend_of(uint8_t type);  // borrowed; opens the backend at the first use
 void add_tensor_attribute(const char* name, PyObject* descriptor);
 
 extern DType g_default_dtype;

@@ -25,15 +25,15 @@ using rl::Loop;
 
 int g_failures = 0;
 
-#define CHECK(condition, ...)                                            \
-  do {                                                                   \
-    if (!(condition)) {                                                  \
-      if (++g_failures <= 40) {                                          \
+#define CHECK(condition, ...)                                                \
+  do {                                                                       \
+    if (!(condition)) {                                                      \
+      if (++g_failures <= 40) {                                              \
         std::fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition); \
-        std::fprintf(stderr, __VA_ARGS__);                               \
-        std::fprintf(stderr, "\n");                                      \
-      }                                                                  \
-    }                                                                    \
+        std::fprintf(stderr, __VA_ARGS__);                                   \
+        std::fprintf(stderr, "\n");                                          \
+      }                                                                      \
+    }                                                                        \
   } while (0)
 
 uint64_t g_seed = 1;
@@ -47,15 +47,24 @@ double random_unit() { return static_cast<double>(random_bits() >> 11) * 0x1p-53
 
 template <class T>
 constexpr DType kType = DType::Bool;
-template <> constexpr DType kType<uint8_t> = DType::UInt8;
-template <> constexpr DType kType<int8_t> = DType::Int8;
-template <> constexpr DType kType<int16_t> = DType::Int16;
-template <> constexpr DType kType<int32_t> = DType::Int32;
-template <> constexpr DType kType<int64_t> = DType::Int64;
-template <> constexpr DType kType<float> = DType::Float32;
-template <> constexpr DType kType<double> = DType::Float64;
-template <> constexpr DType kType<std::complex<float>> = DType::Complex64;
-template <> constexpr DType kType<std::complex<double>> = DType::Complex128;
+template <>
+constexpr DType kType<uint8_t> = DType::UInt8;
+template <>
+constexpr DType kType<int8_t> = DType::Int8;
+template <>
+constexpr DType kType<int16_t> = DType::Int16;
+template <>
+constexpr DType kType<int32_t> = DType::Int32;
+template <>
+constexpr DType kType<int64_t> = DType::Int64;
+template <>
+constexpr DType kType<float> = DType::Float32;
+template <>
+constexpr DType kType<double> = DType::Float64;
+template <>
+constexpr DType kType<std::complex<float>> = DType::Complex64;
+template <>
+constexpr DType kType<std::complex<double>> = DType::Complex128;
 
 Loop loop_of(const char* op, DType dtype) {
   const Loop loop = rl::find_loop(op, dtype);
@@ -71,7 +80,8 @@ template <class R, class... A>
 std::vector<R> run(const char* op, DType dtype, const void* params, const std::vector<A>&... inputs) {
   const size_t sizes[] = {inputs.size()...};
   std::vector<R> out(sizes[0]);
-  char* data[] = {reinterpret_cast<char*>(out.data()), const_cast<char*>(reinterpret_cast<const char*>(inputs.data()))...};
+  char* data[] = {reinterpret_cast<char*>(out.data()),
+                  const_cast<char*>(reinterpret_cast<const char*>(inputs.data()))...};
   const int64_t strides[] = {sizeof(R), sizeof(A)...};
   loop_of(op, dtype)(data, strides, static_cast<int64_t>(out.size()), params);
   return out;
@@ -82,9 +92,11 @@ std::vector<R> run(const char* op, DType dtype, const void* params, const std::v
 template <class T>
 std::vector<T> edges() {
   using L = std::numeric_limits<T>;
-  std::vector<T> v = {T(0), L::denorm_min(), L::min() / 2, L::min(), T(1e-10), L::epsilon(), T(0.25), T(0.41421356), T(0.5), T(1),
-                      T(1.5), T(2), T(2.5), T(3), T(10), T(88.7), T(88.8), T(104), T(709.7), T(709.9), T(745.5), T(1e6), T(1e10), T(1e30),
-                      L::max() / 2, L::max(), L::infinity(), L::quiet_NaN()};
+  std::vector<T> v = {
+      T(0),          L::denorm_min(), L::min() / 2, L::min(),     T(1e-10), L::epsilon(),  T(0.25),
+      T(0.41421356), T(0.5),          T(1),         T(1.5),       T(2),     T(2.5),        T(3),
+      T(10),         T(88.7),         T(88.8),      T(104),       T(709.7), T(709.9),      T(745.5),
+      T(1e6),        T(1e10),         T(1e30),      L::max() / 2, L::max(), L::infinity(), L::quiet_NaN()};
   for (size_t i = 0, n = v.size(); i < n; ++i) v.push_back(-v[i]);
   for (int k = 1; k < 40; ++k) v.push_back(static_cast<T>(k * M_PI_2));
   return v;
@@ -97,7 +109,8 @@ std::vector<T> samples(double low, double high) {
   for (int i = 0; i < 20000; ++i) v.push_back(static_cast<T>(low + (high - low) * random_unit()));
   for (int i = 0; i < 20000; ++i) {
     const int range = sizeof(T) == 4 ? 120 : 1000;
-    const T x = static_cast<T>(std::ldexp(1 + random_unit(), static_cast<int>((random_unit() - 0.5) * (i % 2 ? range : 20))));
+    const T x =
+        static_cast<T>(std::ldexp(1 + random_unit(), static_cast<int>((random_unit() - 0.5) * (i % 2 ? range : 20))));
     v.push_back(i % 3 ? x : -x);
   }
   return v;
@@ -132,8 +145,8 @@ void check_unary(const char* op, Reference1 want, double low, double high, doubl
   for (size_t i = 0; i < x.size(); ++i) {
     const double error = ulps(y[i], want(x[i]));
     if (error > worst) worst = error, at = x[i];
-    CHECK(error <= allowed, "%s %s(%.17g) = %.17g, not %.17Lg: %g ulp", op, rl::name(kType<T>), static_cast<double>(x[i]),
-          static_cast<double>(y[i]), want(x[i]), error);
+    CHECK(error <= allowed, "%s %s(%.17g) = %.17g, not %.17Lg: %g ulp", op, rl::name(kType<T>),
+          static_cast<double>(x[i]), static_cast<double>(y[i]), want(x[i]), error);
   }
   if (g_report) std::printf("%-12s %s %.3f ulp at %.9g\n", op, rl::name(kType<T>), worst, static_cast<double>(at));
 }

@@ -8,7 +8,16 @@ from contextlib import contextmanager
 from . import _registry
 from ._C import Generator, Tensor, default_generator
 
-__all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+__all__ = [
+    "Generator",
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]
 
 
 def manual_seed(seed: int) -> Generator:

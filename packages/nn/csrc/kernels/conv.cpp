@@ -24,13 +24,14 @@ int64_t product(const int64_t* sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 TapConv correlation(const ConvShape& s, std::vector<std::array<int64_t, 3>>& taps) {
   for (int64_t d = 0; d < s.kernel[0]; ++d) {
     for (int64_t h = 0; h < s.kernel[1]; ++h) {
-      for (int64_t w = 0; w < s.kernel[2]; ++w) taps.push_back({d * s.dilation[0], h * s.dilation[1], w * s.dilation[2]});
+      for (int64_t w = 0; w < s.kernel[2]; ++w)
+        taps.push_back({d * s.dilation[0], h * s.dilation[1], w * s.dilation[2]});
     }
   }
   TapConv g{};
   g.batch = s.batch, g.groups = s.groups, g.channels = s.in_channels, g.rows = s.out_channels;
   g.taps = static_cast<int64_t>(taps.size());
-  g.tap = reinterpret_cast<const int64_t(*)[3]>(taps.data());
+  g.tap = reinterpret_cast<const int64_t (*)[3]>(taps.data());
   for (int d = 0; d < 3; ++d) {
     g.in_size[d] = s.in[d];
     g.out_size[d] = s.out[d];
@@ -57,8 +58,8 @@ bool is_pointwise(const ConvShape& s) {
 }
 
 // out[n, g] = matrix[g] @ in[n, g], with a bias per row.
-void pointwise(DType dtype, const ConvShape& s, int64_t rows, int64_t depth, const void* matrix, int64_t row, int64_t col,
-               const void* in, const void* bias, void* out) {
+void pointwise(DType dtype, const ConvShape& s, int64_t rows, int64_t depth, const void* matrix, int64_t row,
+               int64_t col, const void* in, const void* bias, void* out) {
   const int64_t positions = product(s.out), in_group = depth * positions, out_group = rows * positions;
   for (int64_t group = 0; group < s.groups; ++group) {
     const auto at = [&](const void* p, int64_t index) { return static_cast<const char*>(p) + index * itemsize(dtype); };
@@ -93,7 +94,8 @@ void swap_channels(const ConvShape& s, const T* w, const std::vector<int64_t>& t
 
 // One phase of the gradient of the input: the elements whose padded coordinate is phase[d] modulo the stride.
 template <class T>
-void input_phase(DType dtype, const ConvShape& s, const int64_t* phase, const T* dy, const T* w, const void* bias, T* dx) {
+void input_phase(DType dtype, const ConvShape& s, const int64_t* phase, const T* dy, const T* w, const void* bias,
+                 T* dx) {
   TapConv g{};
   g.batch = s.batch, g.groups = s.groups, g.channels = s.out_channels, g.rows = s.in_channels;
   g.in = dy;
@@ -132,7 +134,7 @@ void input_phase(DType dtype, const ConvShape& s, const int64_t* phase, const T*
     }
   }
   g.taps = static_cast<int64_t>(taps.size());
-  g.tap = reinterpret_cast<const int64_t(*)[3]>(taps.data());
+  g.tap = reinterpret_cast<const int64_t (*)[3]>(taps.data());
   const Buffer<T> weights(s.groups * s.in_channels * s.out_channels * g.taps);
   swap_channels(s, w, index, weights.data());
   g.a = weights.data();
@@ -188,9 +190,10 @@ void conv_forward(DType dtype, const ConvShape& s, const void* x, const void* w,
 
 void conv_backward_input(DType dtype, const ConvShape& s, const void* dy, const void* w, const void* bias, void* dx) {
   if (is_pointwise(s)) return pointwise(dtype, s, s.in_channels, s.out_channels, w, 1, s.in_channels, dy, bias, dx);
-  dtype == DType::Float64
-      ? backward_input(dtype, s, static_cast<const double*>(dy), static_cast<const double*>(w), bias, static_cast<double*>(dx))
-      : backward_input(dtype, s, static_cast<const float*>(dy), static_cast<const float*>(w), bias, static_cast<float*>(dx));
+  dtype == DType::Float64 ? backward_input(dtype, s, static_cast<const double*>(dy), static_cast<const double*>(w),
+                                           bias, static_cast<double*>(dx))
+                          : backward_input(dtype, s, static_cast<const float*>(dy), static_cast<const float*>(w), bias,
+                                           static_cast<float*>(dx));
 }
 
 void conv_backward_weight(DType dtype, const ConvShape& s, const void* x, const void* dy, void* dw) {

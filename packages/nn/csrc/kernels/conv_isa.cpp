@@ -1,9 +1,10 @@
 // Convolution as a sum over displaced images (TapConv), compiled once per instruction set.
 //
-// A unit of work is some positions of one image of one group. Its input is copied into `planes`, padded with zeros, with a
-// plane for each phase of a strided convolution; then the value that tap t needs for position q lies at offset[t] + q,
-// for all q at once: the product kernel reads vectors of positions straight from the planes, and no patch is ever copied
-// twice. Positions count the padding between two rows too; their sums are computed and thrown away.
+// A unit of work is some positions of one image of one group. Its input is copied into `planes`, padded with zeros,
+// with a plane for each phase of a strided convolution; then the value that tap t needs for position q lies at
+// offset[t] + q, for all q at once: the product kernel reads vectors of positions straight from the planes, and no
+// patch is ever copied twice. Positions count the padding between two rows too; their sums are computed and thrown
+// away.
 #include "conv.h"
 #include "runtime.h"
 #include "rushlight/simd.h"
@@ -18,11 +19,11 @@ template <class T>
 constexpr int64_t kStride = kDepth<T> + 64 / static_cast<int64_t>(sizeof(T));  // spreads rows over the cache sets
 template <class T>
 constexpr int64_t kTile = kVecs * kLanes<T>;
-constexpr int kWide = 8;                     // vectors of a tile of one row
-constexpr int64_t kUnitPositions = 1024;     // positions of a unit, so that its planes and sums stay in the second cache
-constexpr int64_t kFewPositions = 192;       // fewer, and copying `a` would show
-constexpr int64_t kUnits = 8;                // units that go round a few threads
-constexpr double kTaskWork = 1 << 19;        // multiplications that are worth a thread
+constexpr int kWide = 8;                  // vectors of a tile of one row
+constexpr int64_t kUnitPositions = 1024;  // positions of a unit, so that its planes and sums stay in the second cache
+constexpr int64_t kFewPositions = 192;    // fewer, and copying `a` would show
+constexpr int64_t kUnits = 8;             // units that go round a few threads
+constexpr double kTaskWork = 1 << 19;     // multiplications that are worth a thread
 
 // Where the planes of one unit hold what.
 struct Layout {
@@ -77,7 +78,8 @@ inline void zero_row(T* to, int64_t n) {
 
 // One plane: plane[d][h][w] = in[start + (d, h, w) * step], zero outside.
 template <class T>
-void fill_plane(const T* in, const int64_t* in_size, const int64_t* start, const int64_t* step, const int64_t* size, T* plane) {
+void fill_plane(const T* in, const int64_t* in_size, const int64_t* start, const int64_t* step, const int64_t* size,
+                T* plane) {
   const int64_t first = start[2] < 0 ? least(parts(-start[2], step[2]), size[2]) : 0;
   const int64_t end = most(first, least(size[2], parts(in_size[2] - start[2], step[2])));
   for (int64_t d = 0; d < size[0]; ++d) {
@@ -188,7 +190,8 @@ void run_unit(const TapConv& g, const Unit& u) {
       const int64_t tiles = parts(u.rows, kFloatRows);
       for (int64_t t = 0, i = 0; t < tiles; ++t) {
         const int height = static_cast<int>((u.rows - i + tiles - t - 1) / (tiles - t));
-        run_tile<T, kFloatRows>(height, k, RowsA<T>{a.data() + i * kStride<T>}, b, sums.data() + i * row + q, row, p > 0);
+        run_tile<T, kFloatRows>(height, k, RowsA<T>{a.data() + i * kStride<T>}, b, sums.data() + i * row + q, row,
+                                p > 0);
         i += height;
       }
     }
@@ -223,7 +226,8 @@ void forward(const TapConv& g) {
   const double work = static_cast<double>(positions * g.rows) * static_cast<double>(g.channels * g.taps);
   // Enough units, but none so small that copying its weights or its halo costs much.
   int64_t line_chunks = least(length, parts(positions, kUnitPositions)), row_chunks = parts(g.rows, 256);
-  while (images * line_chunks * row_chunks < kUnits && work > kTaskWork * static_cast<double>(line_chunks * row_chunks)) {
+  while (images * line_chunks * row_chunks < kUnits &&
+         work > kTaskWork * static_cast<double>(line_chunks * row_chunks)) {
     if (line_chunks < length && positions / (line_chunks + 1) >= kFewPositions) {
       ++line_chunks;
     } else if (g.rows / (row_chunks + 1) >= 2 * kFloatRows) {
@@ -274,8 +278,8 @@ template <class T, int R, int C>
 }
 
 template <class T, int R>
-inline void run_grad_tiles(int rows, int64_t positions, const T* a, int64_t a_row, const T* planes, const int64_t* offset,
-                           int64_t columns, Vec<T>* sums, int64_t sums_row) {
+inline void run_grad_tiles(int rows, int64_t positions, const T* a, int64_t a_row, const T* planes,
+                           const int64_t* offset, int64_t columns, Vec<T>* sums, int64_t sums_row) {
   if constexpr (R > 1) {
     if (rows < R) return run_grad_tiles<T, R - 1>(rows, positions, a, a_row, planes, offset, columns, sums, sums_row);
   }
@@ -294,7 +298,8 @@ void weight_block(const TapConv& g, int64_t group, int64_t first_row, int64_t ro
   const int64_t length = g.out_size[split], out_image = g.out_size[0] * g.out_size[1] * g.out_size[2];
   const int64_t image = g.in_size[0] * g.in_size[1] * g.in_size[2];
   const int64_t lines = parts(length, parts(out_image, kUnitPositions));
-  int64_t out_size[3] = {g.out_size[0], g.out_size[1], g.out_size[2]}, origin[3] = {g.origin[0], g.origin[1], g.origin[2]};
+  int64_t out_size[3] = {g.out_size[0], g.out_size[1], g.out_size[2]},
+          origin[3] = {g.origin[0], g.origin[1], g.origin[2]};
   out_size[split] = lines;
   const Layout largest(g, out_size);
   const int64_t columns = channels * g.taps, most_row = parts(largest.positions, kLanes<T>) * kLanes<T>;
@@ -324,8 +329,8 @@ void weight_block(const TapConv& g, int64_t group, int64_t first_row, int64_t ro
             T* line_to = to + (d * l.size[1] + h) * l.size[2];
             const int64_t pad = l.positions - (line_to - to) < l.size[2] ? 0 : l.size[2] - out_size[2];
             if (h < out_size[1]) {
-              const T* from = dout + i * out_image +
-                              ((start[0] + d) * g.out_size[1] + start[1] + h) * g.out_size[2] + start[2];
+              const T* from =
+                  dout + i * out_image + ((start[0] + d) * g.out_size[1] + start[1] + h) * g.out_size[2] + start[2];
               copy_row(line_to, from, out_size[2]);
               zero_row(line_to + out_size[2], pad);
             } else {
@@ -350,7 +355,8 @@ void weight_block(const TapConv& g, int64_t group, int64_t first_row, int64_t ro
 template <class T>
 void weight(const TapConv& g, void* da) {
   const int64_t positions = g.out_size[0] * g.out_size[1] * g.out_size[2];
-  const double work = static_cast<double>(g.batch * g.groups * positions * g.rows) * static_cast<double>(g.channels * g.taps);
+  const double work =
+      static_cast<double>(g.batch * g.groups * positions * g.rows) * static_cast<double>(g.channels * g.taps);
   // Blocks of the gradient whose lanes of sums fit the second cache; slices of the batch where there are few blocks.
   const int64_t row_block = least(g.rows, 8 * kGradRows), channel_block = least(g.channels, most(1, 160 / g.taps));
   const int64_t row_blocks = parts(g.rows, row_block), channel_blocks = parts(g.channels, channel_block);
@@ -362,7 +368,8 @@ void weight(const TapConv& g, void* da) {
   const int64_t grain = static_cast<int64_t>(kTaskWork * static_cast<double>(blocks * slices) / (work + 1)) + 1;
   parallel_for(0, blocks * slices, grain, [&](int64_t begin, int64_t end) {
     for (int64_t x = begin; x < end; ++x) {
-      const int64_t slice = x / blocks, c = x % channel_blocks * channel_block, r = x / channel_blocks % row_blocks * row_block;
+      const int64_t slice = x / blocks, c = x % channel_blocks * channel_block,
+                    r = x / channel_blocks % row_blocks * row_block;
       weight_block<T>(g, x / (channel_blocks * row_blocks) % g.groups, r, least(row_block, g.rows - r), c,
                       least(channel_block, g.channels - c), g.batch * slice / slices, g.batch * (slice + 1) / slices,
                       to + slice * size);

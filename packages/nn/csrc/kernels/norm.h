@@ -11,10 +11,10 @@ namespace rl {
 // An input (outer, channels, inner). Batch norm takes statistics over outer and inner, one per channel.
 struct BatchNorm {
   int64_t outer, channels, inner;
-  const void *x, *weight, *bias;  // weight and bias may be null
-  void *y, *mean, *scale;         // per channel: the mean, and 1 / sqrt(var + eps)
+  const void *x, *weight, *bias;     // weight and bias may be null
+  void *y, *mean, *scale;            // per channel: the mean, and 1 / sqrt(var + eps)
   void *running_mean, *running_var;  // may be null
-  bool training;                  // otherwise the running statistics are used, and x only scaled
+  bool training;                     // otherwise the running statistics are used, and x only scaled
   double momentum, eps;
 };
 
@@ -57,9 +57,9 @@ struct CrossEntropyBackward {
   const int64_t* target;
   int64_t ignore_index;
   double smoothing;
-  const void* dloss;    // (outer, inner) with this stride, 0 for one number
+  const void* dloss;  // (outer, inner) with this stride, 0 for one number
   int64_t dloss_stride;
-  double divisor;       // by which dloss is divided
+  double divisor;  // by which dloss is divided
   void* dx;
 };
 

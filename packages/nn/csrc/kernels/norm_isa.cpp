@@ -1,5 +1,5 @@
-// Normalisation, cross entropy and optimiser steps, compiled once per instruction set. Sums run over fixed pieces of the
-// input, so that the number of threads does not change a result.
+// Normalisation, cross entropy and optimiser steps, compiled once per instruction set. Sums run over fixed pieces of
+// the input, so that the number of threads does not change a result.
 #include <type_traits>
 
 #include "norm.h"
@@ -183,7 +183,8 @@ void batch_norm_backward_channel(const BatchNormBackward& b, int64_t c) {
 template <class T>
 void batch_norm_backward_lanes(const BatchNormBackward& b, int64_t c, int64_t count) {
   const T *x = static_cast<const T*>(b.x) + c, *dy = static_cast<const T*>(b.dy) + c;
-  const Vec<T> mean = load(static_cast<const T*>(b.mean) + c, count), scale = load(static_cast<const T*>(b.scale) + c, count);
+  const Vec<T> mean = load(static_cast<const T*>(b.mean) + c, count),
+               scale = load(static_cast<const T*>(b.scale) + c, count);
   Vec<T> sum{}, product{};
   for (int64_t o = 0; o < b.outer; ++o) {
     const Vec<T> v = load(dy + o * b.channels, count);
@@ -199,7 +200,8 @@ void batch_norm_backward_lanes(const BatchNormBackward& b, int64_t c, int64_t co
   const Vec<T> mean_dy = sum * n, slope = product * n * scale;
   for (int64_t o = 0; o < b.outer; ++o) {
     const int64_t at = o * b.channels;
-    store<T>(static_cast<T*>(b.dx) + c + at, (load(dy + at, count) - mean_dy - (load(x + at, count) - mean) * slope) * factor, count);
+    store<T>(static_cast<T*>(b.dx) + c + at,
+             (load(dy + at, count) - mean_dy - (load(x + at, count) - mean) * slope) * factor, count);
   }
 }
 
@@ -244,11 +246,14 @@ void row_norm(const RowNorm& r) {
       const T* x = static_cast<const T*>(r.x) + row * r.length;
       T* y = static_cast<T*>(r.y) + row * r.length;
       const double n = static_cast<double>(r.length);
-      const T mean = static_cast<T>(sum_of<T>(r.length, [&](int64_t i, int64_t c) RL_INLINE { return get(x + i, c); }) / n);
-      const double variance = sum_of<T>(r.length, [&](int64_t i, int64_t c) RL_INLINE {
-        const Vec<T> v = keep<T>(get(x + i, c) - mean, c);
-        return v * v;
-      }) / n;
+      const T mean =
+          static_cast<T>(sum_of<T>(r.length, [&](int64_t i, int64_t c) RL_INLINE { return get(x + i, c); }) / n);
+      const double variance = sum_of<T>(r.length,
+                                        [&](int64_t i, int64_t c) RL_INLINE {
+                                          const Vec<T> v = keep<T>(get(x + i, c) - mean, c);
+                                          return v * v;
+                                        }) /
+                              n;
       const T scale = static_cast<T>(1 / __builtin_sqrt(variance + r.eps));
       static_cast<T*>(r.mean)[row] = mean;
       static_cast<T*>(r.scale)[row] = scale;
@@ -338,7 +343,8 @@ void row_norm_weights_channels(const RowNormBackward& r) {
         const T *x = static_cast<const T*>(r.x) + at, *dy = static_cast<const T*>(r.dy) + at;
         const T mean = static_cast<const T*>(r.mean)[row];
         db += sum_of<T>(r.repeat, [&](int64_t i, int64_t n) RL_INLINE { return get(dy + i, n); });
-        dw += sum_of<T>(r.repeat, [&](int64_t i, int64_t n) RL_INLINE { return get(dy + i, n) * (get(x + i, n) - mean); }) *
+        dw += sum_of<T>(r.repeat,
+                        [&](int64_t i, int64_t n) RL_INLINE { return get(dy + i, n) * (get(x + i, n) - mean); }) *
               static_cast<double>(static_cast<const T*>(r.scale)[row]);
       }
       if (r.dweight != nullptr) static_cast<T*>(r.dweight)[c] = static_cast<T>(dw);
@@ -365,7 +371,8 @@ inline Vec<T> exp_negative(Vec<T> x) {
   typedef Int Ints __attribute__((vector_size(kVecBytes)));
   const auto vanishes = x < lowest;
   x = vanishes ? splat(lowest) : x;
-  const Vec<T> shifter = splat(single ? T(12582912) : T(6755399441055744));  // 1.5 * 2^(mantissa bits): adding it rounds
+  const Vec<T> shifter =
+      splat(single ? T(12582912) : T(6755399441055744));  // 1.5 * 2^(mantissa bits): adding it rounds
   const Vec<T> shifted = x * T(1.4426950408889634) + shifter, n = shifted - shifter;
   const Vec<T> r = (x - n * (single ? T(0.693359375) : T(0.6931471803691238))) -
                    n * (single ? T(-2.12194440e-4) : T(1.9082149292705877e-10));
@@ -430,7 +437,8 @@ RowSums<T> sum_row(const T* x, const T* weight, int64_t n, bool smooth) {
 
 // The same for `count` positions next to each other, whose classes lie `stride` apart.
 template <class T>
-void sum_lanes_of_rows(const T* x, const T* weight, int64_t n, int64_t stride, int64_t count, bool smooth, RowSums<T>* out) {
+void sum_lanes_of_rows(const T* x, const T* weight, int64_t n, int64_t stride, int64_t count, bool smooth,
+                       RowSums<T>* out) {
   Vec<T> top = load(x, count), total{}, scores{};
   for (int64_t c = 1; c < n; ++c) top = greater<T>(top, load(x + c * stride, count));
   top = top == -static_cast<T>(__builtin_inf()) ? Vec<T>{} : top;
@@ -459,7 +467,8 @@ void each_piece(int64_t outer, int64_t inner, int64_t classes, const F& f) {
 template <class T>
 void cross_entropy(const CrossEntropy& g) {
   const double all = weight_sum<T>(g.weight, g.classes);
-  const T keep_share = static_cast<T>(1 - g.smoothing), spread = static_cast<T>(g.smoothing / static_cast<double>(g.classes));
+  const T keep_share = static_cast<T>(1 - g.smoothing),
+          spread = static_cast<T>(g.smoothing / static_cast<double>(g.classes));
   const T* weight = static_cast<const T*>(g.weight);
   each_piece<T>(g.outer, g.inner, g.classes, [&](int64_t o, int64_t i, int64_t count) {
     const T* x = static_cast<const T*>(g.x) + o * g.classes * g.inner + i;
@@ -488,7 +497,8 @@ void cross_entropy(const CrossEntropy& g) {
 template <class T>
 void cross_entropy_backward(const CrossEntropyBackward& g) {
   const double all = weight_sum<T>(g.weight, g.classes);
-  const T keep_share = static_cast<T>(1 - g.smoothing), spread = static_cast<T>(g.smoothing / static_cast<double>(g.classes));
+  const T keep_share = static_cast<T>(1 - g.smoothing),
+          spread = static_cast<T>(g.smoothing / static_cast<double>(g.classes));
   const T* weight = static_cast<const T*>(g.weight);
   each_piece<T>(g.outer, g.inner, g.classes, [&](int64_t o, int64_t i, int64_t count) {
     const int64_t first = o * g.classes * g.inner + i;
@@ -500,7 +510,8 @@ void cross_entropy_backward(const CrossEntropyBackward& g) {
       const int64_t at = o * g.inner + i + j, target = g.target[at];
       normalizer[j] = static_cast<const T*>(g.normalizer)[at];
       if (target == g.ignore_index) continue;
-      const T dloss = static_cast<T>(static_cast<double>(static_cast<const T*>(g.dloss)[at * g.dloss_stride]) / g.divisor);
+      const T dloss =
+          static_cast<T>(static_cast<double>(static_cast<const T*>(g.dloss)[at * g.dloss_stride]) / g.divisor);
       share[j] = dloss * keep_share * (weight != nullptr ? weight[target] : T(1));
       even[j] = dloss * spread;
       slope[j] = share[j] + even[j] * static_cast<T>(all);
@@ -602,7 +613,8 @@ void fill_norm(NormTable& t) {
   t.row_norm[0] = row_norm<float>, t.row_norm[1] = row_norm<double>;
   t.row_norm_backward[0] = row_norm_backward<float>, t.row_norm_backward[1] = row_norm_backward<double>;
   t.cross_entropy[0] = cross_entropy<float>, t.cross_entropy[1] = cross_entropy<double>;
-  t.cross_entropy_backward[0] = cross_entropy_backward<float>, t.cross_entropy_backward[1] = cross_entropy_backward<double>;
+  t.cross_entropy_backward[0] = cross_entropy_backward<float>,
+  t.cross_entropy_backward[1] = cross_entropy_backward<double>;
   t.sgd[0] = sgd<float>, t.sgd[1] = sgd<double>;
   t.adam[0] = adam<float>, t.adam[1] = adam<double>;
 }

@@ -145,7 +145,8 @@ void max_backward(int64_t planes, int64_t in, int64_t out, const void* dy, const
 void max_pool(DType dtype, const PoolShape& s, const void* x, void* y, int64_t* index) {
   table().max[type_index(dtype)](s, x, y, index);
 }
-void max_pool_backward(DType dtype, int64_t planes, int64_t in, int64_t out, const void* dy, const int64_t* index, void* dx) {
+void max_pool_backward(DType dtype, int64_t planes, int64_t in, int64_t out, const void* dy, const int64_t* index,
+                       void* dx) {
   (dtype == DType::Float64 ? max_backward<double> : max_backward<float>)(planes, in, out, dy, index, dx);
 }
 void avg_pool(DType dtype, const PoolShape& s, PoolDivisor kind, int64_t divisor, const void* x, void* y) {

@@ -24,7 +24,8 @@ struct PoolTable {
 
 void max_pool(DType dtype, const PoolShape& s, const void* x, void* y, int64_t* index);
 // dx[index] += dy, plane by plane; every index lies in the plane.
-void max_pool_backward(DType dtype, int64_t planes, int64_t in, int64_t out, const void* dy, const int64_t* index, void* dx);
+void max_pool_backward(DType dtype, int64_t planes, int64_t in, int64_t out, const void* dy, const int64_t* index,
+                       void* dx);
 void avg_pool(DType dtype, const PoolShape& s, PoolDivisor kind, int64_t divisor, const void* x, void* y);
 void avg_pool_backward(DType dtype, const PoolShape& s, PoolDivisor kind, int64_t divisor, const void* dy, void* dx);
 // Windows of nearly equal size that tile the image; only planes, in and out of the shape count.

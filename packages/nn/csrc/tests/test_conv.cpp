@@ -27,8 +27,8 @@ void compare(const char* what, const rl::ConvShape& s, const std::vector<double>
   const double tolerance = sizeof(T) == 4 ? 1e-4 : 1e-12;
   for (size_t i = 0; i < expected.size(); ++i) {
     if (std::fabs(expected[i] - static_cast<double>(got[i])) <= tolerance * (1 + std::fabs(expected[i]))) continue;
-    std::printf("%s: %g instead of %g at %d; n=%d g=%d ci=%d co=%d", what, static_cast<double>(got[i]), expected[i], int(i),
-                int(s.batch), int(s.groups), int(s.in_channels), int(s.out_channels));
+    std::printf("%s: %g instead of %g at %d; n=%d g=%d ci=%d co=%d", what, static_cast<double>(got[i]), expected[i],
+                int(i), int(s.batch), int(s.groups), int(s.in_channels), int(s.out_channels));
     for (int d = 0; d < 3; ++d) {
       std::printf(" [in %d k %d s %d p %d d %d]", int(s.in[d]), int(s.kernel[d]), int(s.stride[d]), int(s.padding[d]),
                   int(s.dilation[d]));

@@ -10,7 +10,21 @@ from .._op import operators
 if TYPE_CHECKING:
     from .._op import Op
 
-FAMILIES = ("_convert", "_copy", "_creation", "_factory", "_indexing", "_join", "_matmul", "_pointwise", "_random", "_rearrange", "_reduction", "_softmax", "_view")
+FAMILIES = (
+    "_convert",
+    "_copy",
+    "_creation",
+    "_factory",
+    "_indexing",
+    "_join",
+    "_matmul",
+    "_pointwise",
+    "_random",
+    "_rearrange",
+    "_reduction",
+    "_softmax",
+    "_view",
+)
 
 
 def records() -> list[Op]:

@@ -26,11 +26,12 @@ clone = Op(
     """,
 ).grad(self="grad").samples(unary(), lambda x, memory_format=None: x.copy())  # fmt: skip
 
-copy_ = Op(
-    "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
-    function=False,
-    mixed_devices=True,
-    doc="""Copies the elements of another tensor into this one.
+copy_ = (
+    Op(
+        "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
+        function=False,
+        mixed_devices=True,
+        doc="""Copies the elements of another tensor into this one.
 
     Args:
         src: Tensor whose shape broadcasts to this one's, of any dtype, on any device.
@@ -39,14 +40,18 @@ copy_ = Op(
     Returns:
         This tensor.
     """,
-).grad(self=None, src="move_to(grad, src)").samples(
-    lambda make, dtype: [Sample((make(*a), make(*b))) for a, b in (((2, 3), (2, 3)), ((2, 3), (3,)), ((), ()))],
-    lambda x, src: np.broadcast_to(src, x.shape),
+    )
+    .grad(self=None, src="move_to(grad, src)")
+    .samples(
+        lambda make, dtype: [Sample((make(*a), make(*b))) for a, b in (((2, 3), (2, 3)), ((2, 3), (3,)), ((), ()))],
+        lambda x, src: np.broadcast_to(src, x.shape),
+    )
 )
 
-fill_ = Op(
-    "fill_(Tensor(a!) self, Scalar value) -> Tensor(a!)",
-    doc="""Sets every element to one number.
+fill_ = (
+    Op(
+        "fill_(Tensor(a!) self, Scalar value) -> Tensor(a!)",
+        doc="""Sets every element to one number.
 
     Args:
         value: The number.
@@ -54,7 +59,10 @@ fill_ = Op(
     Returns:
         This tensor.
     """,
-).grad(self=None).samples(unary(None, None, 1), lambda x, value: np.full_like(x, value))
+    )
+    .grad(self=None)
+    .samples(unary(None, None, 1), lambda x, value: np.full_like(x, value))
+)
 
 fill_tensor = (
     Op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", mixed_devices=True, doc=fill_.doc)

@@ -64,14 +64,31 @@ randint = _factory(
     """,
 )
 randint_low = _factory(f"randint.low(int low, int high, int[] size, {_WITH_GENERATOR})", randint.doc or "")
-randperm = _factory(f"randperm(int n, {_WITH_GENERATOR})", "The integers from 0 to n - 1 in random order, int64 by default.")
-rand_like = _factory(f"rand_like(Tensor self, {_LIKE_WITH_GENERATOR})", "`rand` with the shape, dtype and device of the input.")
-randn_like = _factory(f"randn_like(Tensor self, {_LIKE_WITH_GENERATOR})", "`randn` with the shape, dtype and device of the input.")
-randint_like = _factory(f"randint_like(Tensor self, int high, {_LIKE_WITH_GENERATOR})", "`randint` with the shape, dtype and device of the input.")
-randint_like_low = _factory(f"randint_like.low_dtype(Tensor self, int low, int high, {_LIKE_WITH_GENERATOR})", randint_like.doc or "")
+randperm = _factory(
+    f"randperm(int n, {_WITH_GENERATOR})", "The integers from 0 to n - 1 in random order, int64 by default."
+)
+rand_like = _factory(
+    f"rand_like(Tensor self, {_LIKE_WITH_GENERATOR})", "`rand` with the shape, dtype and device of the input."
+)
+randn_like = _factory(
+    f"randn_like(Tensor self, {_LIKE_WITH_GENERATOR})", "`randn` with the shape, dtype and device of the input."
+)
+randint_like = _factory(
+    f"randint_like(Tensor self, int high, {_LIKE_WITH_GENERATOR})",
+    "`randint` with the shape, dtype and device of the input.",
+)
+randint_like_low = _factory(
+    f"randint_like.low_dtype(Tensor self, int low, int high, {_LIKE_WITH_GENERATOR})", randint_like.doc or ""
+)
 
-uniform_ = _fill(f"uniform_(Tensor(a!) self, float from=0, float to=1, *, {_GENERATOR})", "Fills with numbers drawn uniformly from [from, to) and returns the tensor.")
-normal_ = _fill(f"normal_(Tensor(a!) self, float mean=0, float std=1, *, {_GENERATOR})", "Fills with numbers drawn from a normal distribution and returns the tensor.")
+uniform_ = _fill(
+    f"uniform_(Tensor(a!) self, float from=0, float to=1, *, {_GENERATOR})",
+    "Fills with numbers drawn uniformly from [from, to) and returns the tensor.",
+)
+normal_ = _fill(
+    f"normal_(Tensor(a!) self, float mean=0, float std=1, *, {_GENERATOR})",
+    "Fills with numbers drawn from a normal distribution and returns the tensor.",
+)
 random_ = _fill(
     f"random_(Tensor(a!) self, *, {_GENERATOR})",
     """Fills with integers and returns the tensor.
@@ -84,24 +101,42 @@ random_ = _fill(
 )
 random_to = _fill(f"random_.to(Tensor(a!) self, int to, *, {_GENERATOR})", random_.doc or "")
 random_from = _fill(f"random_.from(Tensor(a!) self, int from, int? to, *, {_GENERATOR})", random_.doc or "")
-bernoulli_ = _fill(f"bernoulli_.float(Tensor(a!) self, float p=0.5, *, {_GENERATOR})", "Fills with ones, each with probability `p`, and zeros; returns the tensor.")
+bernoulli_ = _fill(
+    f"bernoulli_.float(Tensor(a!) self, float p=0.5, *, {_GENERATOR})",
+    "Fills with ones, each with probability `p`, and zeros; returns the tensor.",
+)
 bernoulli_tensor = _fill(f"bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, {_GENERATOR})", bernoulli_.doc or "")
-exponential_ = _fill(f"exponential_(Tensor(a!) self, float lambd=1, *, {_GENERATOR})", "Fills with numbers drawn from the exponential distribution of rate `lambd` and returns the tensor.")
-cauchy_ = _fill(f"cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, {_GENERATOR})", "Fills with numbers drawn from the Cauchy distribution and returns the tensor.")
-log_normal_ = _fill(f"log_normal_(Tensor(a!) self, float mean=1, float std=2, *, {_GENERATOR})", "Fills with the exponentials of normal numbers and returns the tensor.")
-geometric_ = _fill(f"geometric_(Tensor(a!) self, float p, *, {_GENERATOR})", "Fills with the number of trials up to the first success, each of probability `p`; returns the tensor.")
+exponential_ = _fill(
+    f"exponential_(Tensor(a!) self, float lambd=1, *, {_GENERATOR})",
+    "Fills with numbers drawn from the exponential distribution of rate `lambd` and returns the tensor.",
+)
+cauchy_ = _fill(
+    f"cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, {_GENERATOR})",
+    "Fills with numbers drawn from the Cauchy distribution and returns the tensor.",
+)
+log_normal_ = _fill(
+    f"log_normal_(Tensor(a!) self, float mean=1, float std=2, *, {_GENERATOR})",
+    "Fills with the exponentials of normal numbers and returns the tensor.",
+)
+geometric_ = _fill(
+    f"geometric_(Tensor(a!) self, float p, *, {_GENERATOR})",
+    "Fills with the number of trials up to the first success, each of probability `p`; returns the tensor.",
+)
 
 bernoulli = Op(
     f"bernoulli(Tensor self, *, {_GENERATOR}) -> Tensor",
     family=FUNCTION,
     doc="Ones, each with the probability that the input holds at its place, and zeros; the dtype is the input's.",
 ).grad(self="zeros_of(self)")
-bernoulli_p = Op(f"bernoulli.p(Tensor self, float p, *, {_GENERATOR}) -> Tensor", family=COMPOSITE, out=False, doc=bernoulli.doc).composite(
-    lambda self, p, *, generator: _filled_like(self, "bernoulli_", p, generator=generator)
-)
-poisson = Op(f"poisson(Tensor self, {_GENERATOR}) -> Tensor", method=False, out=False, doc="Numbers drawn from the Poisson distributions whose rates the input holds.").grad(
-    self="zeros_of(self)"
-)
+bernoulli_p = Op(
+    f"bernoulli.p(Tensor self, float p, *, {_GENERATOR}) -> Tensor", family=COMPOSITE, out=False, doc=bernoulli.doc
+).composite(lambda self, p, *, generator: _filled_like(self, "bernoulli_", p, generator=generator))
+poisson = Op(
+    f"poisson(Tensor self, {_GENERATOR}) -> Tensor",
+    method=False,
+    out=False,
+    doc="Numbers drawn from the Poisson distributions whose rates the input holds.",
+).grad(self="zeros_of(self)")
 normal = Op(
     f"normal.Tensor_float(Tensor mean, float std=1, *, {_GENERATOR}) -> Tensor",
     family=COMPOSITE,
@@ -118,14 +153,27 @@ normal = Op(
         RuntimeError: A standard deviation is negative.
     """,
 ).composite(lambda mean, std, *, generator: _normal(mean, std, generator))
-normal_float_tensor = Op(f"normal.float_Tensor(float mean, Tensor std, *, {_GENERATOR}) -> Tensor", family=COMPOSITE, method=False, doc=normal.doc).composite(
-    lambda mean, std, *, generator: _normal(mean, std, generator)
-)
-normal_tensors = Op(f"normal.Tensor_Tensor(Tensor mean, Tensor std, *, {_GENERATOR}) -> Tensor", family=COMPOSITE, method=False, doc=normal.doc).composite(
-    lambda mean, std, *, generator: _normal(mean, std, generator)
-)
-normal_floats = Op(f"normal.float_float(float mean, float std, int[] size, {_WITH_GENERATOR}) -> Tensor", family=COMPOSITE, method=False, doc=normal.doc).composite(
-    lambda mean, std, size, *, generator, dtype, layout, device, pin_memory: _sized_normal(mean, std, size, generator, dtype, device)
+normal_float_tensor = Op(
+    f"normal.float_Tensor(float mean, Tensor std, *, {_GENERATOR}) -> Tensor",
+    family=COMPOSITE,
+    method=False,
+    doc=normal.doc,
+).composite(lambda mean, std, *, generator: _normal(mean, std, generator))
+normal_tensors = Op(
+    f"normal.Tensor_Tensor(Tensor mean, Tensor std, *, {_GENERATOR}) -> Tensor",
+    family=COMPOSITE,
+    method=False,
+    doc=normal.doc,
+).composite(lambda mean, std, *, generator: _normal(mean, std, generator))
+normal_floats = Op(
+    f"normal.float_float(float mean, float std, int[] size, {_WITH_GENERATOR}) -> Tensor",
+    family=COMPOSITE,
+    method=False,
+    doc=normal.doc,
+).composite(
+    lambda mean, std, size, *, generator, dtype, layout, device, pin_memory: _sized_normal(
+        mean, std, size, generator, dtype, device
+    )
 )
 multinomial = Op(
     f"multinomial(Tensor self, int num_samples, bool replacement=False, *, {_GENERATOR}) -> Tensor",
@@ -142,7 +190,9 @@ multinomial = Op(
     Returns:
         int64 tensor, (num_samples) or (rows, num_samples).
     """,
-).composite(lambda self, num_samples, replacement, *, generator: _multinomial(self, num_samples, replacement, generator))
+).composite(
+    lambda self, num_samples, replacement, *, generator: _multinomial(self, num_samples, replacement, generator)
+)
 _with_replacement = Op(
     f"_multinomial_with_replacement(Tensor self, int num_samples, *, {_GENERATOR}) -> Tensor",
     function=False,
@@ -184,7 +234,9 @@ def _multinomial(self: Any, samples: int, replacement: bool, generator: Any) -> 
     if self.ndim not in (1, 2):
         raise RuntimeError(f"prob_dist must be 1 or 2 dim, got shape {tuple(self.shape)} (multinomial)")
     if not self.is_floating_point():
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {_C_NAMES.get(str(self.dtype), self.dtype)}")
+        raise RuntimeError(
+            f"multinomial only supports floating-point dtypes for input, got: {_C_NAMES.get(str(self.dtype), self.dtype)}"
+        )
     if samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and samples > self.shape[-1]:
@@ -201,4 +253,11 @@ def _multinomial(self: Any, samples: int, replacement: bool, generator: Any) -> 
     return race.argmax(-1, keepdim=True) if samples == 1 else rushlight.topk(race, samples).indices
 
 
-_C_NAMES = {"torch.int64": "Long", "torch.int32": "Int", "torch.int16": "Short", "torch.int8": "Char", "torch.uint8": "Byte", "torch.bool": "Bool"}
+_C_NAMES = {
+    "torch.int64": "Long",
+    "torch.int32": "Int",
+    "torch.int16": "Short",
+    "torch.int8": "Char",
+    "torch.uint8": "Byte",
+    "torch.bool": "Bool",
+}

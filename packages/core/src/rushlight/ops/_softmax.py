@@ -11,7 +11,14 @@ from ._reduction import _axis, _over_dims
 
 
 def _along_dims(make: Any, dtype: Any) -> Any:
-    for shape, dims in (((3, 4), (0, 1)), ((2, 3, 4), (0, 1, -1)), ((5,), (0,)), ((), (0,)), ((0, 3), (0, 1)), ((40, 50), (0, 1))):
+    for shape, dims in (
+        ((3, 4), (0, 1)),
+        ((2, 3, 4), (0, 1, -1)),
+        ((5,), (0,)),
+        ((), (0,)),
+        ((0, 3), (0, 1)),
+        ((40, 50), (0, 1)),
+    ):
         for dim in dims:
             yield Sample((make(*shape, low=-5, high=5), dim))
     yield Sample((make(4, 3, low=-500, high=500).t(), 0))
@@ -47,13 +54,24 @@ softmax = (
     .samples(_along_dims)
 )
 log_softmax = (
-    Op("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", family=REDUCTION, doc="The logarithm of `softmax`, also where that underflows.")
+    Op(
+        "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+        family=REDUCTION,
+        doc="The logarithm of `softmax`, also where that underflows.",
+    )
     .array(lambda xp, x, dim, dtype: _log_softmax(xp, x, dim, dtype))
     .grad(self="_log_softmax_backward(grad, result, dim)")
     .samples(_along_dims)
 )
 softmax_backward = (
-    Op("_softmax_backward(Tensor grad_output, Tensor output, int dim) -> Tensor", family=REDUCTION, function=False, method=False, out=False, doc="The gradient of `softmax` from its output.")
+    Op(
+        "_softmax_backward(Tensor grad_output, Tensor output, int dim) -> Tensor",
+        family=REDUCTION,
+        function=False,
+        method=False,
+        out=False,
+        doc="The gradient of `softmax` from its output.",
+    )
     .array(lambda xp, grad, y, dim: (grad - xp.sum(grad * y, axis=_axis_of(y, dim), keepdims=True)) * y)
     .grad(
         grad_output="_softmax_backward(grad, output, dim)",
@@ -62,15 +80,31 @@ softmax_backward = (
     .samples(_pairs)
 )
 log_softmax_backward = (
-    Op("_log_softmax_backward(Tensor grad_output, Tensor output, int dim) -> Tensor", family=REDUCTION, function=False, method=False, out=False, doc="The gradient of `log_softmax` from its output.")
+    Op(
+        "_log_softmax_backward(Tensor grad_output, Tensor output, int dim) -> Tensor",
+        family=REDUCTION,
+        function=False,
+        method=False,
+        out=False,
+        doc="The gradient of `log_softmax` from its output.",
+    )
     .array(lambda xp, grad, y, dim: grad - xp.exp(y) * xp.sum(grad, axis=_axis_of(y, dim), keepdims=True))
-    .grad(grad_output="grad - sum(grad * exp(output), dim, True)", output="-grad * exp(output) * sum(grad_output, dim, True)")
+    .grad(
+        grad_output="grad - sum(grad * exp(output), dim, True)",
+        output="-grad * exp(output) * sum(grad_output, dim, True)",
+    )
     .samples(_pairs)
 )
 logsumexp = (
-    Op("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", family=REDUCTION, doc="`log(sum(exp(input)))` over the dimensions of `dim`, without overflow; integers compute in the default dtype.")
+    Op(
+        "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+        family=REDUCTION,
+        doc="`log(sum(exp(input)))` over the dimensions of `dim`, without overflow; integers compute in the default dtype.",
+    )
     .array(lambda xp, x, dim, keepdim: _logsumexp(xp, x, _axis(dim), keepdim))
-    .grad(self="unsqueeze_reduced(grad, self, dim, keepdim) * exp(self - unsqueeze_reduced(result, self, dim, keepdim))")
+    .grad(
+        self="unsqueeze_reduced(grad, self, dim, keepdim) * exp(self - unsqueeze_reduced(result, self, dim, keepdim))"
+    )
     .samples(_over_dims(whole=False))
 )
 
