@@ -232,12 +232,11 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
   });
 }
 
-PyObject* requires_grad_(PyObject* self, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"requires_grad", nullptr};
-  PyObject* value = Py_True;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:requires_grad_", const_cast<char**>(names), &value))
-    return nullptr;
-  return set_requires_grad(self, value, nullptr) < 0 ? nullptr : Py_NewRef(self);
+PyObject* requires_grad_(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  Py_ssize_t given = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+  if (given > 1 || (given > nargs && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "requires_grad")))
+    return PyErr_Format(PyExc_TypeError, "requires_grad_() takes one argument, requires_grad, got %zd", given);
+  return set_requires_grad(self, given ? args[0] : Py_True, nullptr) < 0 ? nullptr : Py_NewRef(self);
 }
 
 bool is_leaf(Tensor* t) { return !requires_grad(t) || !grad_fn_of(t); }
@@ -381,7 +380,7 @@ PyMethodDef methods[] = {
      "    retain_graph: Keep what the graph saved, for another pass; by default as create_graph.\n"
      "    create_graph: Record the pass itself, for higher derivatives.\n"
      "    inputs: Only these tensors get their gradient."},
-    {"requires_grad_", WITH_KEYWORDS(requires_grad_), METH_VARARGS | METH_KEYWORDS,
+    {"requires_grad_", WITH_KEYWORDS(requires_grad_), METH_FASTCALL | METH_KEYWORDS,
      "requires_grad_($self, requires_grad=True)\n--\n\nSets whether gradients are recorded for it, and returns it."},
     {"retain_grad", retain_grad_method, METH_NOARGS, "Lets backward fill in `.grad` of a computed tensor too."},
     {"register_hook", register_hook, METH_O,

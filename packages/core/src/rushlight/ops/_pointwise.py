@@ -356,7 +356,7 @@ where = (
         method=False,
     )
     .array(lambda xp, condition, x, y: xp.where(condition, x, y))
-    .grad(self="where(condition, grad, 0)", other="where(condition, 0, grad)")
+    .grad(condition=None, self="where(condition, grad, 0)", other="where(condition, 0, grad)")
     .samples(lambda make, dtype: (_sample(make(3, 4) > 0, make(3, 4), make(3, 4)), _sample(make(3, 1) > 0, make(4), make()), _sample(make(4) > 0, make(3, 4), 0)))
 )
 masked_fill = (
