@@ -37,7 +37,7 @@ struct Real<float> {
   static constexpr float kLog10eHi = 0x1.bcap-2f, kLog10eLo = 0x1.7b1526p-14f;
   static constexpr float kLog10Of2Hi = 0x1.344p-2f, kLog10Of2Lo = 0x1.3509f8p-18f;
   static constexpr float kPiLo = -0x1.777a5cp-24f;  // pi less its rounding
-  static constexpr float kExpHigh = 90, kExpLow = -105;
+  static constexpr float kExpHigh = 0x1.62e42ep+6f, kExpSubnormal = -87, kExpLow = -104;  // where e^x leaves a range
   static constexpr float kBigAsinh = 0x1p14f;
   static constexpr float kExp[] = {0x1p-1f, 0x1.555556p-3f, 0x1.55548p-5f, 0x1.11107ep-7f, 0x1.6d974p-10f, 0x1.a1b7e4p-13f};
   static constexpr float kLog[] = {0x1.555554p-1f, 0x1.999a7ap-2f, 0x1.2438d8p-2f, 0x1.e2f646p-3f};
@@ -73,7 +73,7 @@ struct Real<double> {
   static constexpr double kLog10eHi = 0x1.bcb7bp-2, kLog10eLo = 0x1.526e50e32a6abp-26;
   static constexpr double kLog10Of2Hi = 0x1.34413509f6p-2, kLog10Of2Lo = 0x1.9fef311f12b36p-42;
   static constexpr double kPiLo = 0x1.1a62633145c07p-53;
-  static constexpr double kExpHigh = 711, kExpLow = -747;
+  static constexpr double kExpHigh = 0x1.62e42fefa39efp+9, kExpSubnormal = -708, kExpLow = -746;
   static constexpr double kBigAsinh = 0x1p28;
   static constexpr double kExp[] = {0x1p-1,
                                     0x1.555555555555cp-3,
@@ -136,6 +136,15 @@ RL_INLINE double madd(double a, double b, double c) {
   return a * b + c;
 #endif
 }
+
+// The coefficients of float, to be used in double.
+template <size_t N>
+struct Widened {
+  double c[N] = {};
+  constexpr explicit Widened(const float (&from)[N]) {
+    for (size_t k = 0; k < N; ++k) c[k] = from[k];
+  }
+};
 
 // c[0] + c[1] x + ... Unrolled by recursion: a loop in the formula would keep the loop over elements from vectorising.
 template <size_t K = 0, class T, size_t N>
@@ -254,17 +263,23 @@ RL_INLINE T between(T x, T low, T high) {
   return x < low ? low : x;
 }
 
-template <class T>
+// e^x 2^kShift
+template <int kShift = 0, class T>
 RL_INLINE T exp(T x) {
-  const Exp<T> e = exp_reduced(between(x, Real<T>::kExpLow, Real<T>::kExpHigh));
-  return scale(exp_fraction(e), e.n);
-}
-
-// e^x / 2, for which e^x may overflow.
-template <class T>
-RL_INLINE T half_exp(T x) {
-  const Exp<T> e = exp_reduced(between(x, Real<T>::kExpLow, Real<T>::kExpHigh));
-  return scale(exp_fraction(e), e.n - 1);
+  using R = Real<T>;
+  const T shifted = madd(x, R::kLog2eHi + R::kLog2eLo, R::kRound);
+  const T n = shifted - R::kRound;
+  T r = madd(-n, R::kLn2Hi, x);
+  r = madd(-n, R::kLn2Lo, r);
+  const T y = 1 + madd(r * r, polynomial(r, R::kExp), r);
+  // The low bits of `shifted` are n. Subnormal results take a detour through normal ones.
+  constexpr UInt<T> kDetour = R::kMantissa * 2;
+  constexpr T kTiny = 1 / (T(UInt<T>(1) << R::kMantissa) * T(UInt<T>(1) << R::kMantissa));
+  const bool subnormal = x < R::kExpSubnormal;
+  const UInt<T> exponent = bits(shifted) + (subnormal ? kDetour + kShift : UInt<T>(kShift));
+  const T scaled = from_bits<T>(bits(y) + (exponent << R::kMantissa)) * (subnormal ? kTiny : T(1));
+  const T finite = x < R::kExpLow ? T(0) : scaled;
+  return x <= R::kExpHigh - T(M_LN2) * kShift ? finite : x + R::kInf;  // NaN comes through
 }
 
 template <class T>
@@ -280,7 +295,7 @@ template <class T>
 RL_INLINE T expm1(T x) {
   using R = Real<T>;
   // Below, the result is -1; above, it overflows, and so does 2^n no earlier.
-  const Exp<T> e = exp_reduced(between(x, T(-(R::kMantissa + 2)), R::kExpHigh - 1));
+  const Exp<T> e = exp_reduced(between(x, T(-(R::kMantissa + 2)), R::kExpHigh + T(0.1)));
   const T p = e.r + e.q;
   const T half = from_bits<T>((e.n + (R::kBias - 1)) << R::kMantissa);
   return e.n == 0 ? p : 2 * madd(half, p, half - T(0.5));
@@ -301,23 +316,23 @@ RL_INLINE T tanh(T x) {
   const T a = vm::abs(x);
   const T z = x * x;
   const T small = madd(x * z, polynomial(z, Real<T>::kTanh), x);
-  const T t = vm::expm1(a > 22 ? T(44) : 2 * a);
-  return a < T(0.55) ? small : copysign(t / (t + 2), x);
+  const T large = copysign(1 - 2 / (vm::exp(2 * a) + 1), x);
+  return a < T(0.55) ? small : large;
 }
 
 template <class T>
 RL_INLINE T sinh(T x) {
   const T a = vm::abs(x);
-  const T h = half_exp(a);
+  const T half = vm::exp<-1>(a);
   const T t = vm::expm1(a < 1 ? a : T(1));
   const T small = T(0.5) * (2 * t - t * t / (t + 1));
-  return copysign(a < 1 ? small : h - T(0.25) / h, x);
+  return copysign(a < 1 ? small : half - T(0.25) / half, x);
 }
 
 template <class T>
 RL_INLINE T cosh(T x) {
-  const T h = half_exp(vm::abs(x));
-  return h + T(0.25) / h;
+  const T half = vm::exp<-1>(vm::abs(x));
+  return half + T(0.25) / half;
 }
 
 // ---- Logarithms ----
@@ -465,11 +480,17 @@ RL_INLINE Trig<double> trig_reduced(double x) {
 }
 
 RL_INLINE Trig<float> trig_reduced(float x) {
+#if defined(__FMA__) || defined(__aarch64__)
+  const float shifted = madd(x, 0.636619772f, Real<float>::kRound);
+  const float n = shifted - Real<float>::kRound;
+  const float r = madd(-n, -0x1.ee59dap-50f, madd(-n, -0x1.777a5cp-25f, madd(-n, 0x1.921fb6p+0f, x)));
+  return {r, 0, bits(shifted)};
+#else
   const double shifted = madd(static_cast<double>(x), 0.636619772367581343076, Real<double>::kRound);
   const double n = shifted - Real<double>::kRound;
   const double r = (x - n * 0x1.921fb544p+0) - n * 0x1.0b4611a626331p-34;
-  const float narrow = static_cast<float>(r);
-  return {narrow, static_cast<float>(r - narrow), bits(static_cast<float>(n) + Real<float>::kRound)};
+  return {static_cast<float>(r), 0, bits(static_cast<float>(n) + Real<float>::kRound)};
+#endif
 }
 
 template <class T>
@@ -512,8 +533,17 @@ RL_INLINE T tan(T x) {
   return x == 0 ? x : y;
 }
 
-// A quotient of two rounded floats would be 2 ulp off.
-RL_INLINE float tan(float x) { return static_cast<float>(vm::tan(static_cast<double>(x))); }
+// In double: the derivative magnifies what a float reduction rounds.
+RL_INLINE float tan(float x) {
+  constexpr double kTan[] = {0x1.555576p-2, 0x1.11080cp-3, 0x1.bbc932p-5, 0x1.539p-6, 0x1.903a5cp-7, -0x1.9e5778p-10,
+                             0x1.527946p-8};
+  const double shifted = madd(static_cast<double>(x), 0.636619772367581343076, Real<double>::kRound);
+  const double n = shifted - Real<double>::kRound;
+  const double r = (x - n * 0x1.921fb544p+0) - n * 0x1.0b4611a626331p-34, z = r * r;
+  const double y = madd(r * z, polynomial(z, kTan), r);
+  const float result = static_cast<float>(bits(shifted) & 1 ? -1 / y : y);
+  return x == 0 ? x : result;
+}
 
 // ---- Inverse trigonometry ----
 
@@ -660,16 +690,26 @@ RL_INLINE double pow_magnitude(double x, double y) {
   log.hi = x == 0 ? -R::kInf : x < R::kInf ? log.hi : x;
   const Pair product = exact_product(y, log.hi);
   const double lo = vm::abs(product.hi) < 800 ? madd(y, log.lo, product.lo) : 0.0;
-  Exp<double> e = exp_reduced(between(product.hi, R::kExpLow, R::kExpHigh));
+  Exp<double> e = exp_reduced(between(product.hi, R::kExpLow, R::kExpHigh + 1));
   e.q = madd(1 + e.r + e.q, lo, e.q);  // e^lo = 1 + lo, since lo is tiny
   return scale(exp_fraction(e), e.n);
 }
 
-// In double, a float's power needs no extended logarithm.
+// In double, a float's power needs no extended logarithm, and the polynomials of float are exact enough.
 RL_INLINE float pow_magnitude(float x, float y) {
+  using R = Real<double>;
+  constexpr Widened kLog(Real<float>::kLog);
+  constexpr Widened kExp(Real<float>::kExp);
   const double a = x;
-  const double log = log_special(a, log_core(log_reduced(a), 0.0));
-  return static_cast<float>(vm::exp(static_cast<double>(y) * log));
+  const Log<double> e = log_reduced(a);
+  const double s = e.f / (2 + e.f), z = s * s;
+  const double log = log_special(a, madd(e.e, M_LN2, s * madd(z, polynomial(z, kLog.c), 2.0)));
+  // Past the range of float, but within that of double.
+  const double product = between(static_cast<double>(y) * log, -200.0, 200.0);
+  const double shifted = madd(product, M_LOG2E, R::kRound);
+  const double r = madd(-(shifted - R::kRound), M_LN2, product);
+  const double power = 1 + madd(r * r, polynomial(r, kExp.c), r);
+  return static_cast<float>(from_bits<double>(bits(power) + (bits(shifted) << R::kMantissa)));
 }
 
 // C99 Annex F: the sign for negative x, and the cases where a NaN or an infinite power does not matter.
