@@ -195,6 +195,12 @@ PyObject* run(Call& c) {
     if (r) ++as_tensor(r)->storage->version;
     return r;
   }
+  if (op->family == Family::Factory && is_tensor(c.out))  // a factory makes what it is to fill
+    for (int i = 0; i < op->nparams; ++i)
+      if (op->params[i].type == ParamType::DType && c.args[i].none()) {
+        c.args[i].kind = Kind::DType;
+        c.args[i].dtype = as_tensor(c.out)->dtype;
+      }
   PyObject* out = c.out;
   bool inplace = c.inplace;
   c.out = nullptr;

@@ -109,6 +109,7 @@ inline Arg arg(const int64_t* v, int n) {
 }
 
 bool number_from_object(PyObject*, Arg*);  // Python and NumPy numbers; false: something else
+std::string short_name(const Op*);         // without its overload, as the user wrote it
 PyObject* arg_to_object(const Arg&);       // new reference
 PyObject* run_array_kernel(Call&, const Op*);
 PyObject* without_kernel(Call&);           // NotImplementedError, or the CPU's result where the backend allows it

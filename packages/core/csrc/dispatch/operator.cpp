@@ -32,6 +32,11 @@ Tensor** Frame::reserve_tensors(int64_t n) {
   return reinterpret_cast<Tensor**>(heap.back().get());
 }
 
+std::string short_name(const Op* op) {
+  std::string s = op->name;
+  return s.substr(0, s.find('.'));
+}
+
 bool number_from_object(PyObject* o, Arg* out) {
   if (PyFloat_Check(o)) {
     out->kind = Kind::Float;
@@ -255,12 +260,6 @@ const char* type_name(PyObject* o) {
   const char* name = Py_TYPE(o)->tp_name;
   const char* dot = std::strrchr(name, '.');
   return dot ? dot + 1 : name;
-}
-
-// The name without its overload, as the user wrote it.
-std::string short_name(const Op* op) {
-  std::string s = op->name;
-  return s.substr(0, s.find('.'));
 }
 
 struct Extras {

@@ -166,11 +166,18 @@ PyObject* on_backend(Plan& p, Call& c, Tensor* target) {
   return Py_NewRef(object(target));
 }
 
+void check_condition(const Plan& p) {
+  const Arg& a = *p.in[0];
+  if (!a.is_tensor() || a.tensor->dtype != DType::Bool)
+    fail(PyExc_RuntimeError, "%s expected condition to be a boolean tensor, but got a tensor with dtype %s", short_name(p.op).c_str(), a.is_tensor() ? legacy_name(a.tensor->dtype) : "number");
+}
+
 Plan make_plan(Call& c) {
   Plan p;
   p.op = static_cast<const OpRecord*>(c.op);
   for (int i = 0; i < p.op->nparams; ++i)
     if (p.op->params[i].type == ParamType::Tensor && !c.args[i].none()) p.in[p.n++] = &c.args[i];
+  if (static_cast<Promote>(p.op->promote) == Promote::Where) check_condition(p);
   plan_dtypes(p, c);
   plan_shape(p);
   return p;

@@ -53,6 +53,9 @@ from ._C import (
     uint8 as uint8,
 )  # fmt: skip
 
+from math import e as e, inf as inf, nan as nan, pi as pi
+
+newaxis = None
 half = float16
 float = float32
 double = float64

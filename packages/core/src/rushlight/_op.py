@@ -7,7 +7,6 @@ it is loaded.
 
 from __future__ import annotations
 
-import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -80,6 +79,8 @@ class Op:
         aliases: Further names of the function and method.
         differentiable: False for an op whose results never carry gradients.
         mixed_devices: Whether the arguments may live on different devices.
+        numbers: Whether a pointwise op takes Python numbers for tensors after the first; by default where its overload
+            is named "Tensor", as PyTorch's overload beside "Scalar" is.
         arbitrary: Whether equal calls give different values, as random numbers or uninitialised memory.
         doc: Docstring of the public function, Google style.
 
@@ -101,6 +102,7 @@ class Op:
         aliases: Iterable[str] = (),
         differentiable: bool = True,
         mixed_devices: bool = False,
+        numbers: bool | None = None,
         arbitrary: bool = False,
         doc: str | None = None,
     ) -> None:
@@ -119,8 +121,9 @@ class Op:
         self.aliases = tuple(aliases)
         self.differentiable = differentiable
         self.mixed_devices = mixed_devices
+        self.numbers = match["overload"] == "Tensor" if numbers is None else numbers
         self.arbitrary = arbitrary
-        self.doc = inspect.cleandoc(doc) if doc else None
+        self.doc = doc
         self.grads: dict[tuple[str, ...], Any] = {}
         self.tangent: Any = None
         self.array_kernel: Callable[..., Any] | None = None
@@ -201,7 +204,7 @@ class Op:
         """Registers the op with the dispatcher and puts its names in place."""
         _C.define_op(
             self.schema, self.family.name, self.family.promote, self, self.differentiable, self.mixed_devices, self.out,
-            self.family.loop or self.base,
+            self.numbers, self.family.loop or self.base,
         )  # fmt: skip
         if self.array_kernel is not None:
             quiet = np.errstate(all="ignore")  # infinities and NaNs are results, not events

@@ -245,8 +245,12 @@ def _added(xp: Any, c: Any, product: Any, beta: Any, alpha: Any) -> Any:
 
 
 def _add_scaled(self: Any, product: Any, beta: Any, alpha: Any) -> Any:
-    product = product if alpha == 1 else product * alpha
-    return product if beta == 0 else (self if beta == 1 else self * beta) + product
+    # Factors take the dtype of the tensors; the result has the shape of the product, to which `self` broadcasts.
+    def scaled(x: Any, factor: Any) -> Any:
+        return x if factor == 1 else x * x.new_full((), factor)
+
+    product = scaled(product, alpha)
+    return product if beta == 0 else scaled(self, beta).expand(product.shape) + product
 
 
 def _outer(a: Any, b: Any) -> Any:
@@ -280,6 +284,11 @@ def _tensordot(a: Any, b: Any, dims: Any) -> Any:
     left = [d % max(a.ndim, 1) for d in left]
     right = [d % max(b.ndim, 1) for d in right]
     for i, j in zip(left, right, strict=True):
+        if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # a dimension of size 1 broadcasts
+            if a.shape[i] == 1:
+                b = b.sum(j, keepdim=True)
+            else:
+                a = a.sum(i, keepdim=True)
         if a.shape[i] != b.shape[j]:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}"

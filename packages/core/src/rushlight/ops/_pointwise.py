@@ -82,7 +82,7 @@ div_mode = (
     .samples(binary(1, 5, rounding_mode="floor"), lambda x, y, rounding_mode: np.floor_divide(x, y))
 )
 _div_trunc = (
-    Op("_div_trunc(Tensor self, Tensor other) -> Tensor", family=pointwise(loop="div_trunc"), method=False, doc="Quotient rounded towards zero.")
+    Op("_div_trunc(Tensor self, Tensor other) -> Tensor", numbers=True, family=pointwise(loop="div_trunc"), method=False, doc="Quotient rounded towards zero.")
     .array(lambda xp, x, y: xp.trunc(xp.true_divide(x, y)))
     .grad(self="zeros_of(self)", other="zeros_of(other)")
     .samples(binary(1, 5))
@@ -91,6 +91,7 @@ floor_divide = (
     Op(
         "floor_divide(Tensor self, Tensor other) -> Tensor",
         family=pointwise(loop="div_floor"),
+        numbers=True,
         inplace=True,
         differentiable=False,
         doc="Quotient rounded towards minus infinity, as Python's `//`.",
@@ -110,7 +111,7 @@ remainder = (
     .samples(binary(1, 5))
 )
 _div_floor = (
-    Op("_div_floor(Tensor self, Tensor other) -> Tensor", family=pointwise(loop="div_floor"), method=False, doc="Quotient rounded down.")
+    Op("_div_floor(Tensor self, Tensor other) -> Tensor", numbers=True, family=pointwise(loop="div_floor"), method=False, doc="Quotient rounded down.")
     .array(lambda xp, x, y: xp.floor_divide(x, y))
     .grad(self="zeros_of(self)", other="zeros_of(other)")
     .samples(binary(1, 5))
@@ -192,7 +193,11 @@ sgn = _unary("sgn", "Sign, for complex numbers too: `x / |x|`, and 0 at 0.", lam
 reciprocal = _unary("reciprocal", "1 / x.", lambda xp, x: 1 / x, "-grad * conj(result * result)", 0.5, 4)
 sqrt = _unary("sqrt", "Square root; NaN below zero.", lambda xp, x: xp.sqrt(x), "grad / (2 * conj(result))", 0.1, 4)
 rsqrt = _unary("rsqrt", "1 / sqrt(x).", lambda xp, x: 1 / xp.sqrt(x), "-0.5 * grad * conj(result * result * result)", 0.5, 4)
-square = _unary("square", "x * x.", lambda xp, x: x * x, "grad * conj(2 * self)", promote="same")
+square = (
+    Op("square(Tensor self) -> Tensor", family=COMPOSITE, inplace=True, doc="x * x; of bool in int64, as powers are.")
+    .composite(lambda self: pow_number.operator(self, 2))
+    .samples(unary(), lambda x: np.power(x, 2))
+)
 exp = _unary("exp", "e to the power x.", lambda xp, x: xp.exp(x), "grad * conj(result)", -3, 3)
 exp2 = _unary("exp2", "2 to the power x.", lambda xp, x: xp.exp2(x), "grad * conj(result * 0.6931471805599453)", -3, 3)
 expm1 = _unary("expm1", "exp(x) - 1, exact for small x.", lambda xp, x: xp.expm1(x), "grad * conj(result + 1)", -1, 1)
@@ -217,6 +222,12 @@ relu = _unary("relu", "max(x, 0).", lambda xp, x: xp.maximum(x, 0), "_threshold_
 floor = _unary("floor", "The largest integer that is not above x.", lambda xp, x: xp.floor(x).astype(x.dtype), "zeros_of(self)", promote="same")
 ceil = _unary("ceil", "The smallest integer that is not below x.", lambda xp, x: xp.ceil(x).astype(x.dtype), "zeros_of(self)", promote="same")
 round = _unary("round", "The nearest integer; halves go to the even one.", lambda xp, x: xp.round(x), "zeros_of(self)", promote="same")
+round_decimals = (
+    Op("round.decimals(Tensor self, *, int decimals) -> Tensor", family=pointwise(loop="round_decimals"), inplace=True, doc=round.doc)
+    .array(lambda xp, x, decimals: xp.round(x, decimals))
+    .grad(self="zeros_of(self)")
+    .samples(unary(-20, 20, decimals=1))
+)
 trunc = _unary("trunc", "The integer part, towards zero.", lambda xp, x: xp.trunc(x).astype(x.dtype), "zeros_of(self)", promote="same", aliases=("fix",))
 frac = _unary("frac", "x - trunc(x).", lambda xp, x: x - xp.trunc(x), "grad", promote="same")
 deg2rad = _unary("deg2rad", "Degrees to radians.", lambda xp, x: x * (np.pi / 180), "grad * 0.017453292519943295", -180, 180)
@@ -342,6 +353,7 @@ where = (
     Op(
         "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
         family=pointwise("where", "where"),
+        numbers=True,
         doc="""`input` where `condition` holds, else `other`.
 
         Args:
@@ -381,7 +393,9 @@ clamp_tensor = (
     .samples(lambda make, dtype: (_sample(make(3, 4), make(4), make(3, 4)),), lambda x, low, high: np.minimum(np.maximum(x, low), high))
 )
 clamp_min = Op("clamp_min(Tensor self, Scalar min) -> Tensor", family=COMPOSITE, inplace=True, doc="Each element, but at least `min`.").composite(lambda self, min: self.clamp(min=min)).samples(unary(None, None, 0), np.maximum)
+clamp_min_tensor = Op("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", family=COMPOSITE, inplace=True, doc=clamp_min.doc).composite(lambda self, min: maximum.operator(self, min)).samples(binary(number=None), np.maximum)
 clamp_max = Op("clamp_max(Tensor self, Scalar max) -> Tensor", family=COMPOSITE, inplace=True, doc="Each element, but at most `max`.").composite(lambda self, max: self.clamp(max=max)).samples(unary(None, None, 0), np.minimum)
+clamp_max_tensor = Op("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", family=COMPOSITE, inplace=True, doc=clamp_max.doc).composite(lambda self, max: minimum.operator(self, max)).samples(binary(number=None), np.minimum)
 lerp = (
     Op("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", family=pointwise(loop="lerp_scalar"), inplace=True, doc="`input + weight * (end - input)`.")
     .array(lambda xp, x, end, weight: x + weight * (end - x))
