@@ -37,8 +37,8 @@ RL_INLINE T minimum(T a, T b) {
 // A NaN among x and the bounds comes through; -0 within the bounds keeps its sign.
 template <class T>
 RL_INLINE T clamp(T x, T low, T high) {
-  T y = !(x >= low) ? low : x;
-  y = !(y <= high) ? high : y;
+  const T raised = !(x >= low) ? low : x;
+  const T y = !(raised <= high) & !is_nan(raised) ? high : raised;
   return is_nan(x) ? x : y;
 }
 
