@@ -101,9 +101,9 @@ void integers(Tensor* t, Generator& g, int64_t from, int64_t to) {
   double low, high;
   integer_limits(t->dtype, &low, &high);
   if (static_cast<double>(from) < low || static_cast<double>(from) > high)
-    fail(PyExc_RuntimeError, "from is out of bounds for %s", c_name(t->dtype));
+    fail(PyExc_RuntimeError, "from is out of bounds for %s. Choose a wider dtype.", c_name(t->dtype));
   if (static_cast<double>(to - 1) < low || static_cast<double>(to - 1) > high)
-    fail(PyExc_RuntimeError, "to - 1 is out of bounds for %s", c_name(t->dtype));
+    fail(PyExc_RuntimeError, "to - 1 is out of bounds for %s. Choose a wider dtype.", c_name(t->dtype));
   const uint64_t range = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
   fill_elements(t, [&](char* data) { fill_random_range(g, t->dtype, data, t->numel, range, from); });
 }
@@ -175,7 +175,7 @@ void bernoulli_by(Call& c, Tensor* t, Tensor* p) {
   if (is_complex(t->dtype))
     fail(PyExc_NotImplementedError, "\"bernoulli_tensor_cpu_\" not implemented for '%s'", legacy_name(t->dtype));
   if (!is_floating(p->dtype))
-    fail(PyExc_RuntimeError, "expected probabilities tensor to have floating type, got %s", legacy_name(p->dtype));
+    fail(PyExc_RuntimeError, "expected probabilities tensor to have floating type, got dtype %s", legacy_name(p->dtype));
   Generator& g = generator(c);
   if (t->device.type == kMeta || t->numel == 0) return;
   const DType p_dtype = p->dtype == DType::Float64 ? DType::Float64 : DType::Float32;
@@ -336,7 +336,9 @@ PyObject* multinomial_kernel(Call& c) {
   const int64_t samples = c.args[1].to_int(), n = weights->sizes[weights->ndim - 1];
   const int64_t rows = weights->ndim == 2 ? weights->sizes[0] : 1;
   const int64_t sizes[] = {rows, samples};
-  Ref<Tensor> drawn = empty(weights->ndim, weights->ndim == 2 ? sizes : sizes + 1, DType::Int64, {kCPU, -1});
+  const int64_t* shape = weights->ndim == 2 ? sizes : sizes + 1;
+  if (c.device.type == kMeta) return empty(weights->ndim, shape, DType::Int64, c.device).release_object();
+  Ref<Tensor> drawn = empty(weights->ndim, shape, DType::Int64, {kCPU, -1});
   Ref<Tensor> doubles = empty(weights->ndim, weights->sizes, DType::Float64, {kCPU, -1});
   copy_into(doubles.get(), weights);
   fill_multinomial(generator(c), reinterpret_cast<int64_t*>(drawn->data), rows, samples,

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from .._op import COMPOSITE, FACTORY, FUNCTION, Op
-from ._factory import _LIKE, _OPTIONS
+from .._op import COMPOSITE, FACTORY, FUNCTION, Op, Sample
+from ._factory import _LIKE, _OPTIONS, _like, _ranged
+from ._samples import Sampler
 
 _GENERATOR = "Generator? generator=None"
 _WITH_GENERATOR = _OPTIONS.replace("*, ", f"*, {_GENERATOR}, ", 1)
 _LIKE_WITH_GENERATOR = _LIKE.replace("*, ", f"*, {_GENERATOR}, ", 1)
 
 
-def _factory(schema: str, doc: str) -> Op:
-    return Op(f"{schema} -> Tensor", family=FACTORY, method=False, differentiable=False, doc=doc)
+def _sized(*before: Any) -> Sampler:
+    def samples(make: Any, dtype: Any) -> Iterator[Sample]:
+        for size in ((), (20,), (2, 3), (2, 0)):
+            yield Sample((*before, size), {"dtype": dtype, "device": make.device})
+
+    return samples
 
 
-def _fill(schema: str, doc: str) -> Op:
-    return Op(f"{schema} -> Tensor(a!)", function=False, doc=doc).grad(self="zeros_of(self)")
+def _factory(schema: str, samples: Sampler, doc: str) -> Op:
+    return Op(
+        f"{schema} -> Tensor", family=FACTORY, method=False, differentiable=False, arbitrary=True, doc=doc
+    ).samples(samples)
+
+
+def _fill(schema: str, doc: str, *calls: tuple[Any, ...]) -> Op:
+    record = Op(f"{schema} -> Tensor(a!)", function=False, arbitrary=True, doc=doc).grad(self="zeros_of(self)")
+    return record.samples(
+        lambda make, dtype: (
+            Sample((x, *extra)) for extra in calls or ((),) for x in (make(3, 4), make(4, 3).t(), make())
+        )
+    )
 
 
 rand = _factory(
     f"rand(int[] size, {_WITH_GENERATOR})",
+    _sized(),
     """Numbers drawn uniformly from [0, 1).
 
     Args:
@@ -39,6 +57,7 @@ rand = _factory(
 )
 randn = _factory(
     f"randn(int[] size, {_WITH_GENERATOR})",
+    _sized(),
     """Numbers drawn from the normal distribution with mean 0 and variance 1.
 
     Args:
@@ -51,6 +70,7 @@ randn = _factory(
 )
 randint = _factory(
     f"randint(int high, int[] size, {_WITH_GENERATOR})",
+    _sized(10),
     """Integers drawn uniformly from [low, high), int64 by default.
 
     Args:
@@ -63,31 +83,44 @@ randint = _factory(
         RuntimeError: `low` is not below `high`, or the dtype does not hold them.
     """,
 )
-randint_low = _factory(f"randint.low(int low, int high, int[] size, {_WITH_GENERATOR})", randint.doc or "")
+randint_low = _factory(
+    f"randint.low(int low, int high, int[] size, {_WITH_GENERATOR})", _sized(2, 10), randint.doc or ""
+)
 randperm = _factory(
-    f"randperm(int n, {_WITH_GENERATOR})", "The integers from 0 to n - 1 in random order, int64 by default."
+    f"randperm(int n, {_WITH_GENERATOR})",
+    _ranged((0,), (1,), (10,)),
+    "The integers from 0 to n - 1 in random order, int64 by default.",
 )
 rand_like = _factory(
-    f"rand_like(Tensor self, {_LIKE_WITH_GENERATOR})", "`rand` with the shape, dtype and device of the input."
+    f"rand_like(Tensor self, {_LIKE_WITH_GENERATOR})", _like(), "`rand` with the shape, dtype and device of the input."
 )
 randn_like = _factory(
-    f"randn_like(Tensor self, {_LIKE_WITH_GENERATOR})", "`randn` with the shape, dtype and device of the input."
+    f"randn_like(Tensor self, {_LIKE_WITH_GENERATOR})",
+    _like(),
+    "`randn` with the shape, dtype and device of the input.",
 )
 randint_like = _factory(
     f"randint_like(Tensor self, int high, {_LIKE_WITH_GENERATOR})",
+    _like(2),
     "`randint` with the shape, dtype and device of the input.",
 )
 randint_like_low = _factory(
-    f"randint_like.low_dtype(Tensor self, int low, int high, {_LIKE_WITH_GENERATOR})", randint_like.doc or ""
+    f"randint_like.low_dtype(Tensor self, int low, int high, {_LIKE_WITH_GENERATOR})",
+    _like(0, 2),
+    randint_like.doc or "",
 )
 
 uniform_ = _fill(
     f"uniform_(Tensor(a!) self, float from=0, float to=1, *, {_GENERATOR})",
     "Fills with numbers drawn uniformly from [from, to) and returns the tensor.",
+    (),
+    (2, 3),
 )
 normal_ = _fill(
     f"normal_(Tensor(a!) self, float mean=0, float std=1, *, {_GENERATOR})",
     "Fills with numbers drawn from a normal distribution and returns the tensor.",
+    (),
+    (2, 3),
 )
 random_ = _fill(
     f"random_(Tensor(a!) self, *, {_GENERATOR})",
@@ -98,50 +131,80 @@ random_ = _fill(
         to: One above the largest; by default all that the dtype holds exactly.
         generator: Stream to draw from.
     """,
+    (),
 )
-random_to = _fill(f"random_.to(Tensor(a!) self, int to, *, {_GENERATOR})", random_.doc or "")
-random_from = _fill(f"random_.from(Tensor(a!) self, int from, int? to, *, {_GENERATOR})", random_.doc or "")
+random_to = _fill(f"random_.to(Tensor(a!) self, int to, *, {_GENERATOR})", random_.doc or "", (2,))
+random_from = _fill(
+    f"random_.from(Tensor(a!) self, int from, int? to, *, {_GENERATOR})", random_.doc or "", (0, 2), (0, None)
+)
 bernoulli_ = _fill(
     f"bernoulli_.float(Tensor(a!) self, float p=0.5, *, {_GENERATOR})",
     "Fills with ones, each with probability `p`, and zeros; returns the tensor.",
+    (),
+    (0.3,),
 )
-bernoulli_tensor = _fill(f"bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, {_GENERATOR})", bernoulli_.doc or "")
+bernoulli_tensor = Op(
+    f"bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, {_GENERATOR}) -> Tensor(a!)",
+    function=False,
+    arbitrary=True,
+    doc=bernoulli_.doc,
+)
+bernoulli_tensor.grad(self="zeros_of(self)", p=None).samples(
+    lambda make, dtype: (Sample((make(3, 4), make(*p, low=0, high=1))) for p in ((3, 4), (4,), ()))
+)
 exponential_ = _fill(
     f"exponential_(Tensor(a!) self, float lambd=1, *, {_GENERATOR})",
     "Fills with numbers drawn from the exponential distribution of rate `lambd` and returns the tensor.",
+    (),
+    (2,),
 )
 cauchy_ = _fill(
     f"cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, {_GENERATOR})",
     "Fills with numbers drawn from the Cauchy distribution and returns the tensor.",
+    (),
 )
 log_normal_ = _fill(
     f"log_normal_(Tensor(a!) self, float mean=1, float std=2, *, {_GENERATOR})",
     "Fills with the exponentials of normal numbers and returns the tensor.",
+    (),
 )
 geometric_ = _fill(
     f"geometric_(Tensor(a!) self, float p, *, {_GENERATOR})",
     "Fills with the number of trials up to the first success, each of probability `p`; returns the tensor.",
+    (0.3,),
 )
 
 bernoulli = Op(
     f"bernoulli(Tensor self, *, {_GENERATOR}) -> Tensor",
     family=FUNCTION,
+    differentiable=False,
+    arbitrary=True,
     doc="Ones, each with the probability that the input holds at its place, and zeros; the dtype is the input's.",
-).grad(self="zeros_of(self)")
-bernoulli_p = Op(
-    f"bernoulli.p(Tensor self, float p, *, {_GENERATOR}) -> Tensor", family=COMPOSITE, out=False, doc=bernoulli.doc
-).composite(lambda self, p, *, generator: _filled_like(self, "bernoulli_", p, generator=generator))
+).samples(lambda make, dtype: (Sample((make(3, 4, low=0, high=1),)), Sample((make(low=0, high=1),))))
+bernoulli_p = (
+    Op(
+        f"bernoulli.p(Tensor self, float p, *, {_GENERATOR}) -> Tensor",
+        family=COMPOSITE,
+        out=False,
+        differentiable=False,
+        arbitrary=True,
+        doc=bernoulli.doc,
+    )
+    .composite(lambda self, p, *, generator: _filled_like(self, "bernoulli_", p, generator=generator))
+    .samples(lambda make, dtype: (Sample((make(3, 4), 0.3)),))
+)
 poisson = Op(
     f"poisson(Tensor self, {_GENERATOR}) -> Tensor",
     method=False,
     out=False,
+    differentiable=False,
+    arbitrary=True,
     doc="Numbers drawn from the Poisson distributions whose rates the input holds.",
-).grad(self="zeros_of(self)")
-normal = Op(
-    f"normal.Tensor_float(Tensor mean, float std=1, *, {_GENERATOR}) -> Tensor",
-    family=COMPOSITE,
-    method=False,
-    doc="""Numbers drawn from normal distributions.
+).samples(lambda make, dtype: (Sample((make(3, 4, low=0, high=20),)),))
+
+
+def _normal_overload(parameters: str, samples: Sampler) -> Op:
+    doc = """Numbers drawn from normal distributions.
 
     Args:
         mean: Mean, or a tensor of means.
@@ -151,47 +214,61 @@ normal = Op(
 
     Raises:
         RuntimeError: A standard deviation is negative.
-    """,
-).composite(lambda mean, std, *, generator: _normal(mean, std, generator))
-normal_float_tensor = Op(
-    f"normal.float_Tensor(float mean, Tensor std, *, {_GENERATOR}) -> Tensor",
-    family=COMPOSITE,
-    method=False,
-    doc=normal.doc,
-).composite(lambda mean, std, *, generator: _normal(mean, std, generator))
-normal_tensors = Op(
-    f"normal.Tensor_Tensor(Tensor mean, Tensor std, *, {_GENERATOR}) -> Tensor",
-    family=COMPOSITE,
-    method=False,
-    doc=normal.doc,
-).composite(lambda mean, std, *, generator: _normal(mean, std, generator))
-normal_floats = Op(
-    f"normal.float_float(float mean, float std, int[] size, {_WITH_GENERATOR}) -> Tensor",
-    family=COMPOSITE,
-    method=False,
-    doc=normal.doc,
-).composite(
+    """
+    return Op(
+        f"normal.{parameters} -> Tensor", family=COMPOSITE, method=False, differentiable=False, arbitrary=True, doc=doc
+    ).samples(samples)
+
+
+normal = _normal_overload(
+    f"Tensor_float(Tensor mean, float std=1, *, {_GENERATOR})",
+    lambda make, dtype: (Sample((make(3, 4),)), Sample((make(3, 4), 2))),
+)
+normal.composite(lambda mean, std, *, generator: _normal(mean, std, generator))
+normal_float_tensor = _normal_overload(
+    f"float_Tensor(float mean, Tensor std, *, {_GENERATOR})",
+    lambda make, dtype: (Sample((1.5, make(3, 4, low=0, high=2))),),
+)
+normal_float_tensor.composite(lambda mean, std, *, generator: _normal(mean, std, generator))
+normal_tensors = _normal_overload(
+    f"Tensor_Tensor(Tensor mean, Tensor std, *, {_GENERATOR})",
+    lambda make, dtype: (Sample((make(3, 1), make(4, low=0, high=2))),),
+)
+normal_tensors.composite(lambda mean, std, *, generator: _normal(mean, std, generator))
+normal_floats = _normal_overload(f"float_float(float mean, float std, int[] size, {_WITH_GENERATOR})", _sized(1.0, 2.0))
+normal_floats.composite(
     lambda mean, std, size, *, generator, dtype, layout, device, pin_memory: _sized_normal(
         mean, std, size, generator, dtype, device
     )
 )
-multinomial = Op(
-    f"multinomial(Tensor self, int num_samples, bool replacement=False, *, {_GENERATOR}) -> Tensor",
-    family=COMPOSITE,
-    differentiable=False,
-    doc="""Indices drawn with the probabilities that the rows of the input are proportional to.
+multinomial = (
+    Op(
+        f"multinomial(Tensor self, int num_samples, bool replacement=False, *, {_GENERATOR}) -> Tensor",
+        family=COMPOSITE,
+        differentiable=False,
+        arbitrary=True,
+        doc="""Indices drawn with the probabilities that the rows of the input are proportional to.
 
-    Args:
-        input: Weights, (n) or (rows, n); finite, not negative, not all 0.
-        num_samples: Draws from each row.
-        replacement: Whether an index may be drawn again.
-        generator: Stream to draw from.
+        Args:
+            input: Weights, (n) or (rows, n); finite, not negative, not all 0.
+            num_samples: Draws from each row.
+            replacement: Whether an index may be drawn again.
+            generator: Stream to draw from.
 
-    Returns:
-        int64 tensor, (num_samples) or (rows, num_samples).
-    """,
-).composite(
-    lambda self, num_samples, replacement, *, generator: _multinomial(self, num_samples, replacement, generator)
+        Returns:
+            int64 tensor, (num_samples) or (rows, num_samples).
+        """,
+    )
+    .composite(
+        lambda self, num_samples, replacement, *, generator: _multinomial(self, num_samples, replacement, generator)
+    )
+    .samples(
+        lambda make, dtype: (
+            Sample((make(*shape, low=0.1, high=1), *extra))
+            for shape in ((4,), (3, 4))
+            for extra in ((1,), (3,), (9, True))
+        )
+    )
 )
 _with_replacement = Op(
     f"_multinomial_with_replacement(Tensor self, int num_samples, *, {_GENERATOR}) -> Tensor",
@@ -199,8 +276,9 @@ _with_replacement = Op(
     method=False,
     out=False,
     differentiable=False,
+    arbitrary=True,
     doc="`multinomial` with replacement, of weights that are known to be valid.",
-)
+).samples(lambda make, dtype: (Sample((make(3, 4, low=0.1, high=1), 5)),))
 
 
 def _filled_like(like: Any, fill: str, *args: Any, generator: Any) -> Any:
@@ -215,8 +293,8 @@ def _normal(mean: Any, std: Any, generator: Any) -> Any:
     if not isinstance(std, rushlight.Tensor):
         return rushlight.empty_like(mean).normal_(0, std, generator=generator) + mean
     if std.is_complex():
-        raise RuntimeError("normal expects standard deviation to be non-complex")
-    if std.numel() and not (std >= 0).all():
+        raise RuntimeError(f"normal expects standard deviation to be non-complex, got dtype {std.dtype}")
+    if std.numel() and std.device.type != "meta" and not (std >= 0).all():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     like = mean + std
     return rushlight.empty(like.shape, dtype=like.dtype, device=like.device).normal_(generator=generator) * std + mean
@@ -241,7 +319,7 @@ def _multinomial(self: Any, samples: int, replacement: bool, generator: Any) -> 
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and samples > self.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    if self.numel():
+    if self.numel() and self.device.type != "meta":
         if not ((self >= 0) & (self < float("inf"))).all():
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
         if (self.sum(-1) == 0).any():

@@ -18,7 +18,14 @@ def _sum_dtype(x: Any, dtype: Any) -> Any:
     return dtype if dtype is not None else np.int64 if x.dtype.kind in "iub" else x.dtype
 
 
-def _over_dims(*extra: Any, low: float | None = None, high: float | None = None, lists: bool = True, whole: bool = True, empty: bool = True) -> Any:
+def _over_dims(
+    *extra: Any,
+    low: float | None = None,
+    high: float | None = None,
+    lists: bool = True,
+    whole: bool = True,
+    empty: bool = True,
+) -> Any:
     """Samples of reductions: none, one and several dims, kept and not, of dense, strided and empty tensors."""
 
     def samples(make: Any, dtype: Any) -> Any:
@@ -64,8 +71,14 @@ sum_ = (
     .samples(_over_dims())
 )
 nansum = (
-    Op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", family=REDUCTION, doc="`sum` with every NaN as zero.")
-    .array(lambda xp, x, dim, keepdim, dtype: xp.nansum(x, axis=_axis(dim), keepdims=keepdim, dtype=_sum_dtype(x, dtype)))
+    Op(
+        "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        family=REDUCTION,
+        doc="`sum` with every NaN as zero.",
+    )
+    .array(
+        lambda xp, x, dim, keepdim, dtype: xp.nansum(x, axis=_axis(dim), keepdims=keepdim, dtype=_sum_dtype(x, dtype))
+    )
     .grad(self="expand_reduced(grad, self, dim, keepdim) * logical_not(isnan(self))")
     .samples(_over_dims())
 )
@@ -93,12 +106,22 @@ mean = (
     .samples(_over_dims(empty=False))
 )
 nanmean = (
-    Op("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", family=COMPOSITE, doc="`mean` of the elements that are not NaN.")
+    Op(
+        "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        family=COMPOSITE,
+        doc="`mean` of the elements that are not NaN.",
+    )
     .composite(lambda self, dim, keepdim, *, dtype: _nanmean(self, dim, keepdim, dtype))
-    .samples(_over_dims(empty=False), lambda x, dim=None, keepdim=False: np.nanmean(x, axis=_axis(dim), keepdims=keepdim))
+    .samples(
+        _over_dims(empty=False), lambda x, dim=None, keepdim=False: np.nanmean(x, axis=_axis(dim), keepdims=keepdim)
+    )
 )
 prod = (
-    Op("prod(Tensor self, int? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", family=REDUCTION, doc="Product of the elements, over all dimensions or along `dim`; integers and bool in int64.")
+    Op(
+        "prod(Tensor self, int? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        family=REDUCTION,
+        doc="Product of the elements, over all dimensions or along `dim`; integers and bool in int64.",
+    )
     .array(lambda xp, x, dim, keepdim, dtype: xp.prod(x, axis=dim, keepdims=keepdim, dtype=_sum_dtype(x, dtype)))
     .grad(self=lambda grad, self, dim, keepdim: _prod_grad(grad, self, dim, keepdim))
     .samples(_over_dims(lists=False))
@@ -111,19 +134,31 @@ _EXTREME_GRAD = (
     " / sum(eq(self, unsqueeze_reduced(result, self, dim, keepdim)), dim, True)"
 )
 amax = (
-    Op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", family=REDUCTION, doc="Largest element over the dimensions of `dim` (by default all); NaN wins, ties share the gradient.")
+    Op(
+        "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+        family=REDUCTION,
+        doc="Largest element over the dimensions of `dim` (by default all); NaN wins, ties share the gradient.",
+    )
     .array(lambda xp, x, dim, keepdim: xp.max(x, axis=_axis(dim), keepdims=keepdim))
     .grad(self=_EXTREME_GRAD)
     .samples(_over_dims(empty=False))
 )
 amin = (
-    Op("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", family=REDUCTION, doc="Smallest element over the dimensions of `dim` (by default all); NaN wins, ties share the gradient.")
+    Op(
+        "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+        family=REDUCTION,
+        doc="Smallest element over the dimensions of `dim` (by default all); NaN wins, ties share the gradient.",
+    )
     .array(lambda xp, x, dim, keepdim: xp.min(x, axis=_axis(dim), keepdims=keepdim))
     .grad(self=_EXTREME_GRAD)
     .samples(_over_dims(empty=False))
 )
 aminmax = (
-    Op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", family=REDUCTION, doc="Smallest and largest element, over all dimensions or along `dim`.")
+    Op(
+        "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+        family=REDUCTION,
+        doc="Smallest and largest element, over all dimensions or along `dim`.",
+    )
     .array(lambda xp, x, dim, keepdim: (xp.min(x, axis=dim, keepdims=keepdim), xp.max(x, axis=dim, keepdims=keepdim)))
     .grad(
         self="unsqueeze_reduced(grads[0], self, dim, keepdim) * eq(self, unsqueeze_reduced(results[0], self, dim, keepdim))"
@@ -131,7 +166,13 @@ aminmax = (
         " + unsqueeze_reduced(grads[1], self, dim, keepdim) * eq(self, unsqueeze_reduced(results[1], self, dim, keepdim))"
         " / sum(eq(self, unsqueeze_reduced(results[1], self, dim, keepdim)), dim, True)"
     )
-    .samples(lambda make, dtype: (Sample((make(3, 4),)), Sample((make(3, 4),), {"dim": 1, "keepdim": True}), Sample((make(2, 3, 4),), {"dim": 0})))
+    .samples(
+        lambda make, dtype: (
+            Sample((make(3, 4),)),
+            Sample((make(3, 4),), {"dim": 1, "keepdim": True}),
+            Sample((make(2, 3, 4),), {"dim": 0}),
+        )
+    )
 )
 
 _PLACE_DOC = """Index of the {0} element, of the flattened tensor or along `dim`: the first of equals, and of NaN if any.
@@ -149,12 +190,22 @@ Example:
     tensor({2})
 """
 argmax = (
-    Op("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", family=REDUCTION, differentiable=False, doc=_PLACE_DOC.format("largest", "argmax", 1))
+    Op(
+        "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+        family=REDUCTION,
+        differentiable=False,
+        doc=_PLACE_DOC.format("largest", "argmax", 1),
+    )
     .array(lambda xp, x, dim, keepdim: xp.argmax(x, axis=dim, keepdims=keepdim))
     .samples(_over_dims(lists=False, empty=False))
 )
 argmin = (
-    Op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", family=REDUCTION, differentiable=False, doc=_PLACE_DOC.format("smallest", "argmin", 2))
+    Op(
+        "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+        family=REDUCTION,
+        differentiable=False,
+        doc=_PLACE_DOC.format("smallest", "argmin", 2),
+    )
     .array(lambda xp, x, dim, keepdim: xp.argmin(x, axis=dim, keepdims=keepdim))
     .samples(_over_dims(lists=False, empty=False))
 )
@@ -180,9 +231,20 @@ def _extreme(name: str, place: str, adjective: str) -> tuple[Op, Op, Op]:
         .samples(lambda make, dtype: (Sample((make(*shape),)) for shape in ((), (5,), (3, 4))))
     )
     along = (
-        Op(f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", family=REDUCTION, doc=doc)
-        .array(lambda xp, x, dim, keepdim: (getattr(xp, name)(x, axis=dim, keepdims=keepdim), getattr(xp, place)(x, axis=dim, keepdims=keepdim)))
-        .grad(self="scatter(zeros_of(self), dim, unsqueeze_reduced(results[1], self, dim, keepdim), unsqueeze_reduced(grads[0], self, dim, keepdim))")
+        Op(
+            f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+            family=REDUCTION,
+            doc=doc,
+        )
+        .array(
+            lambda xp, x, dim, keepdim: (
+                getattr(xp, name)(x, axis=dim, keepdims=keepdim),
+                getattr(xp, place)(x, axis=dim, keepdims=keepdim),
+            )
+        )
+        .grad(
+            self="scatter(zeros_of(self), dim, unsqueeze_reduced(results[1], self, dim, keepdim), unsqueeze_reduced(grads[0], self, dim, keepdim))"
+        )
         .samples(_over_dims(lists=False, whole=False, empty=False))
     )
     pair = (
@@ -199,19 +261,34 @@ min_, min_dim, min_other = _extreme("min", "argmin", "smallest")
 # -- truth
 
 any_ = (
-    Op("any(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", family=REDUCTION, differentiable=False, doc="Whether any element is not zero; bool, or uint8 for uint8.")
+    Op(
+        "any(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+        family=REDUCTION,
+        differentiable=False,
+        doc="Whether any element is not zero; bool, or uint8 for uint8.",
+    )
     .array(lambda xp, x, dim, keepdim: _truth(xp.any, x, dim, keepdim))
     .samples(_over_dims())
 )
 all_ = (
-    Op("all(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", family=REDUCTION, differentiable=False, doc="Whether all elements are not zero; bool, or uint8 for uint8.")
+    Op(
+        "all(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+        family=REDUCTION,
+        differentiable=False,
+        doc="Whether all elements are not zero; bool, or uint8 for uint8.",
+    )
     .array(lambda xp, x, dim, keepdim: _truth(xp.all, x, dim, keepdim))
     .samples(_over_dims())
 )
 count_nonzero = (
-    Op("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor", family=REDUCTION, differentiable=False, doc="Number of elements that are not zero, int64.")
+    Op(
+        "count_nonzero(Tensor self, int[1]? dim=None) -> Tensor",
+        family=REDUCTION,
+        differentiable=False,
+        doc="Number of elements that are not zero, int64.",
+    )
     .array(lambda xp, x, dim: xp.asarray(xp.count_nonzero(x, axis=_axis(dim))))
-    .samples(lambda make, dtype: (Sample((make(3, 4) > 0, *dim)) for dim in ((), (0,), ((0, 1),), (-1,))))
+    .samples(lambda make, dtype: (Sample((make(3, 4), *dim)) for dim in ((), (0,), ((0, 1),), (-1,))))
 )
 
 # -- variance
@@ -249,7 +326,12 @@ def _spread(name: str, root: bool, with_mean: bool) -> tuple[Op, ...]:
         return total
 
     return (
-        Op(f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> {results}", family=REDUCTION, method=not with_mean, doc=doc)
+        Op(
+            f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> {results}",
+            family=REDUCTION,
+            method=not with_mean,
+            doc=doc,
+        )
         .array(array)
         .grad(self=rule("dim", "(1 if correction is None else correction)", "keepdim"))
         .samples(
@@ -264,7 +346,12 @@ def _spread(name: str, root: bool, with_mean: bool) -> tuple[Op, ...]:
         .array(lambda xp, x, unbiased: array(xp, x, None, int(unbiased), False))
         .grad(self=rule("None", "unbiased", "False"))
         .samples(lambda make, dtype: (Sample((make(3, 4), False)),)),
-        Op(f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> {results}", family=REDUCTION, method=not with_mean, doc=doc)
+        Op(
+            f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> {results}",
+            family=REDUCTION,
+            method=not with_mean,
+            doc=doc,
+        )
         .array(lambda xp, x, dim, unbiased, keepdim: array(xp, x, dim, int(unbiased), keepdim))
         .grad(self=rule("dim", "unbiased", "keepdim"))
         .samples(lambda make, dtype: (Sample((make(3, 4), 0, False)), Sample((make(3, 4), 1, True, True)))),
@@ -288,9 +375,19 @@ vector_norm = (
         the number of elements that are not zero for 0. Does not overflow where the norm itself fits.
         """,
     )
-    .array(lambda xp, x, ord, dim, keepdim, dtype: _vector_norm(xp, x if dtype is None else x.astype(dtype), ord, _axis(dim), keepdim))
+    .array(
+        lambda xp, x, ord, dim, keepdim, dtype: _vector_norm(
+            xp, x if dtype is None else x.astype(dtype), ord, _axis(dim), keepdim
+        )
+    )
     .grad(self=lambda grad, result, self, ord, dim, keepdim: _norm_grad(grad, result, self, ord, dim, keepdim))
-    .samples(lambda make, dtype: (Sample((make(3, 4), p, *dim), {"keepdim": bool(dim)}) for p in (2, 1, 0, 3, 0.5, float("inf"), -float("inf")) for dim in ((), (0,), ((0, 1),))))
+    .samples(
+        lambda make, dtype: (
+            Sample((make(3, 4), p, *dim), {"keepdim": bool(dim)})
+            for p in (2, 1, 0, 3, 0.5, float("inf"), -float("inf"))
+            for dim in ((), (0,), ((0, 1),))
+        )
+    )
 )
 norm = (
     Op(
@@ -307,13 +404,25 @@ norm = (
         """,
     )
     .composite(lambda self, p, dim, keepdim, *, dtype: _norm(self, p, dim, keepdim, dtype))
-    .samples(_over_dims(2, empty=False), lambda x, p=2, dim=None, keepdim=False: _vector_norm(np, x, p, _axis(dim), keepdim))
+    .samples(
+        _over_dims(2, empty=False), lambda x, p=2, dim=None, keepdim=False: _vector_norm(np, x, p, _axis(dim), keepdim)
+    )
 )
 dist = (
-    Op("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", family=COMPOSITE, out=False, doc="The p-norm of `input - other`.")
+    Op(
+        "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
+        family=COMPOSITE,
+        out=False,
+        doc="The p-norm of `input - other`.",
+    )
     .composite(lambda self, other, p: _norm(self - other, p, None, False, None))
-    .samples(lambda make, dtype: (Sample((make(3, 4), make(4), p)) for p in (2, 1, float("inf"))), lambda x, y, p=2: _vector_norm(np, x - y, p, None, False))
+    .samples(
+        lambda make, dtype: (Sample((make(3, 4), make(4), p)) for p in (2, 1, float("inf"))),
+        lambda x, y, p=2: _vector_norm(np, x - y, p, None, False),
+    )
 )
+
+
 def _truth(fn: Any, x: Any, dim: Any, keepdim: bool) -> Any:
     axis = () if dim is not None and not isinstance(dim, int) and len(dim) == 0 else _axis(dim)
     result = fn(x, axis=axis, keepdims=keepdim)
