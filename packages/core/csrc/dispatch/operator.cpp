@@ -88,7 +88,7 @@ bool int_from_object(PyObject* o, int64_t* out) {
     return true;
   }
   if (is_tensor(o)) {
-    if (as_tensor(o)->numel != 1 || is_inexact(as_tensor(o)->dtype)) return false;
+    if (as_tensor(o)->numel != 1 || !is_integral(as_tensor(o)->dtype)) return false;
     *out = item(as_tensor(o)).to_int();
     return true;
   }

@@ -274,6 +274,11 @@ static PyObject* fill_kernel(Call& c) {
   return Py_NewRef(object(t));
 }
 
+static PyObject* zero_kernel(Call& c) {
+  fill(c.args[0].tensor, arg(int64_t{0}));
+  return Py_NewRef(object(c.args[0].tensor));
+}
+
 static PyObject* cast_kernel(Call& c) {
   Ref<Tensor> r = empty_preserving(c.args[0].tensor, c.args[1].dtype);
   copy_into(r.get(), c.args[0].tensor);
@@ -289,7 +294,7 @@ static PyObject* move_kernel(Call& c) {
 
 void register_copy_ops() {
   static const Native natives[] = {{"clone", clone_kernel, true}, {"copy_", copy_kernel, true},
-                                   {"fill_", fill_kernel, true},  {"fill_.Tensor", fill_kernel, true},
+                                   {"fill_", fill_kernel, true}, {"zero_", zero_kernel, true},  {"fill_.Tensor", fill_kernel, true},
                                    {"_cast", cast_kernel, true},  {"_move", move_kernel, true}};
   register_natives(natives, sizeof natives / sizeof *natives);
 }

@@ -185,7 +185,7 @@ void set_lines(LineStore& s, const Tensor* self, int dim, const Tensor* index, c
 
 // The index as dense int64, checked against `self` in dtype, rank and range.
 Ref<Tensor> line_index(const char* op, const Tensor* self, int dim, Tensor* index) {
-  if (index->dtype != DType::Int64 && index->dtype != DType::Int32)
+  if (index->numel && index->dtype != DType::Int64 && index->dtype != DType::Int32)
     fail(PyExc_RuntimeError, "%s(): Expected dtype int32/int64 for index, got %s", op, describe(index).c_str());
   if (index->numel && std::max<int>(index->ndim, 1) != std::max<int>(self->ndim, 1))
     fail(PyExc_RuntimeError, "Index tensor must have the same number of dimensions as %s tensor, got %s for %s",
@@ -445,6 +445,8 @@ PyObject* roll_kernel(Call& c) {
   } else if (dims.count != shifts.count) {
     fail(PyExc_RuntimeError, "shifts and dimensions must align. shifts: %d, dims:%d", shifts.count, dims.count);
   }
+  if (dims.count && !t->ndim)
+    fail(PyExc_IndexError, "Dimension specified as %lld but tensor has no dimensions", static_cast<ll>(dims.ints[0]));
   int64_t shift[kMaxRank] = {};
   for (int i = 0; i < shifts.count; ++i) {
     int d = dims.count ? dim_of("roll", dims.ints[i], t) : 0;

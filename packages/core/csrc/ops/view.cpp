@@ -450,6 +450,8 @@ PyObject* narrow_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   if (!t->ndim) fail(PyExc_RuntimeError, "narrow() cannot be applied to a 0-dim tensor.");
   int dim = dim_of("narrow", c.args[1].i, t);
+  if (c.args[2].is_tensor() && (c.args[2].tensor->ndim || !is_integral(c.args[2].tensor->dtype)))
+    fail(PyExc_RuntimeError, "start must be an 0-dim integral Tensor.");
   int64_t size = t->sizes[dim], start = c.args[2].is_tensor() ? item(c.args[2].tensor).to_int() : c.args[2].i,
           length = c.args[3].i;
   if (length < 0) fail(PyExc_RuntimeError, "narrow(): length must be non-negative.");
@@ -599,7 +601,7 @@ PyObject* named_split_kernel(Call& c) {
 
 PyObject* unbind_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
-  if (!t->ndim) fail(PyExc_RuntimeError, "unbind: expected at least one dimension, got a 0-d tensor");
+  if (!t->ndim) fail(PyExc_IndexError, "Dimension specified as %lld but tensor has no dimensions", static_cast<ll>(c.args[1].i));
   int dim = dim_of("unbind", c.args[1].i, t);
   Geometry g(t);
   g.erase(dim);

@@ -96,6 +96,13 @@ def type_(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     return self.to(getattr(dtype, "dtype", dtype))
 
 
+def where(self: Any, condition: Any, other: Any) -> Any:
+    """This tensor where `condition` holds, else `other`."""
+    from .ops._pointwise import where as op
+
+    return op.operator(condition, self, other)
+
+
 # -- copies and pickles
 
 
@@ -160,6 +167,6 @@ def install() -> None:
     """Gives Tensor the methods of this file and C++ the functions that it calls."""
     _C.set_hook("legacy_new", legacy_tensor)
     _C.set_hook("reduce", reduce)
-    methods = {"new": new, "new_tensor": new_tensor, "type": type_, "__copy__": copy, "__deepcopy__": deepcopy}
+    methods = {"new": new, "new_tensor": new_tensor, "type": type_, "where": where, "__copy__": copy, "__deepcopy__": deepcopy}
     for name, method in methods.items():
         _C.add_method(name, method)

@@ -191,7 +191,7 @@ index_fill = (
 index_fill_tensor = (
     Op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", inplace=True, mixed_devices=True, doc=index_fill.doc)
     .array(lambda xp, x, dim, index, value: _index_write(xp, x, dim, index, value))
-    .grad(self="index_fill(grad, dim, index, 0)", index=None, value="sum(index_select(grad, dim, index))")
+    .grad(self="index_fill(grad, dim, index, 0)", index=None, value="sum(grad - index_fill(grad, dim, index, 0))")
     .samples(_indexed(((3, 4), 0, [2, 0], ())))
 )  # fmt: skip
 
@@ -367,6 +367,7 @@ def _take_along_dim(x: Any, indices: Any, dim: int | None) -> Any:
         )
     dim %= max(x.ndim, 1)
     shape = np.broadcast_shapes(*((*t.shape[:dim], 1, *t.shape[dim + 1 :]) for t in (x, indices)))
+    indices = _where(indices < 0, indices + x.shape[dim], indices) if x.ndim else indices
     others = [-1 if d == dim else n for d, n in enumerate(shape)]
     return x.expand(others).gather(dim, indices.expand(others))
 
@@ -463,6 +464,12 @@ def _selected(grad: Any, mask: Any, shape: Sequence[int]) -> Any:
     total = int(np.prod(shape))
     padded = chosen.new_zeros(total)
     return padded.index_copy(0, _arange(chosen), chosen).reshape(shape)
+
+
+def _where(condition: Any, a: Any, b: Any) -> Any:
+    from ._pointwise import where
+
+    return where.operator(condition, a, b)
 
 
 def _arange(like: Any) -> Any:

@@ -233,9 +233,7 @@ def _meshgrid(tensors: Sequence[Any], indexing: str | None) -> tuple[Any, ...]:
     shape = [t.numel() for t in order]
     grids = [t.reshape([1] * i + [-1] + [1] * (len(shape) - i - 1)).expand(shape) for i, t in enumerate(order)]
     if swap:
-        grids = [g.transpose(0, 1) for g in grids]
-        grids = [grids[1], grids[0], *grids[2:]]
-        return tuple(grids)
+        grids[:2] = grids[1::-1]
     return tuple(grids)
 
 
