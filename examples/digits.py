@@ -1,4 +1,4 @@
-"""Trains a small convolutional network on 1,437 images of handwritten digits and tests it on 360 others.
+"""Trains a small convolutional network on 1,438 images of handwritten digits and tests it on 359 others.
 
 python examples/digits.py                # a minute at most; writes digits.png
 python examples/digits.py --epochs 5 --picture ""

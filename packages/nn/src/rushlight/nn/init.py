@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import rushlight as rl
 from rushlight import Tensor
 
@@ -241,9 +242,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     columns = tensor.numel() // rows
     with rl.no_grad():
         values = rl.empty(rows, columns, dtype=tensor.dtype, device=tensor.device).normal_(0, 1, generator=generator)
-        q, r = rl.linalg.qr(values.t() if rows < columns else values)
-        q = q * rl.diagonal(r).sign()
-        return tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape)).mul_(gain)
+        wide = rows < columns
+        q, r = np.linalg.qr(values.t().cpu().numpy() if wide else values.cpu().numpy())
+        q *= np.sign(np.diagonal(r))
+        return tensor.copy_(rl.from_numpy(q.T if wide else q).reshape(tensor.shape)).mul_(gain)
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
