@@ -84,9 +84,9 @@ def draw(path: str, losses: list, accuracies: list, wrong: list) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    columns = max(4, min(len(wrong), 8))
-    figure = plt.figure(figsize=(9, 6), layout="constrained")
-    upper, lower = figure.subfigures(2, 1, height_ratios=[3, 2])
+    rows, columns = -(-len(wrong) // 8) or 1, max(4, min(len(wrong), 8))
+    figure = plt.figure(figsize=(9, 4 + 1.5 * rows), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=[3, rows])
     axes = upper.subplots()
     epochs = range(1, len(losses) + 1)
     axes.plot(epochs, losses, "o-", color="tab:blue", label="training loss")
@@ -96,7 +96,7 @@ def draw(path: str, losses: list, accuracies: list, wrong: list) -> None:
     right.set(ylabel="held-out accuracy", ylim=(min(0.9, *accuracies), 1.0))
     axes.legend(handles=[*axes.lines, *right.lines], loc="center right")
     lower.suptitle(f"{len(wrong)} test images taken for another digit" if wrong else "every test image is right")
-    for cell, (image, guess, label) in zip(lower.subplots(2, columns).flat, wrong, strict=False):
+    for cell, (image, guess, label) in zip(lower.subplots(rows, columns).flat, wrong, strict=False):
         cell.imshow(image, cmap="gray_r")
         cell.set_title(f"{label} taken for {guess}", fontsize=8)
     for cell in lower.axes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._op import FUNCTION, Op, Sample
+from .._op import COMPOSITE, FUNCTION, Op, Sample
 from ._samples import unary
 
 clone = Op(
@@ -62,6 +62,20 @@ fill_ = (
     )
     .grad(self=None)
     .samples(unary(None, None, 1), lambda x, value: np.full_like(x, value))
+)
+
+zero_ = (
+    Op(
+        "zero_(Tensor(a!) self) -> Tensor(a!)",
+        family=COMPOSITE,
+        doc="""Sets every element to zero.
+
+        Returns:
+            This tensor.
+        """,
+    )
+    .composite(lambda self: self.fill_(0))
+    .samples(unary(), lambda x: np.zeros_like(x))
 )
 
 fill_tensor = (
