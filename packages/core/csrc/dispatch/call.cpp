@@ -322,15 +322,29 @@ PyObject* arg_to_object(const Arg& a) {
 
 // ---- array kernels
 
-// Calls fn(xp, *args) with backend arrays for tensors and wraps what it returns.
+// Calls fn(xp, *args) with backend arrays for tensors and wraps what it returns. Half precision computes in float32, as it
+// does natively: it is more exact, and an array library need not know bfloat16.
 PyObject* run_array_kernel(Call& c, const Op* op) {
   PyObject* backend = backend_of(c.device.type);
   Ref<> xp = Ref<>::check(PyObject_GetAttrString(backend, "xp"));
   Ref<> args = Ref<>::check(PyTuple_New(op->nparams + 1));
   PyTuple_SET_ITEM(args.get(), 0, xp.release());
+  DType half = DType::Float32;  // of the arguments; float32: none, or the result's dtype does not follow from them
+  bool keep_dtype = false;
   auto array_arg = [&](Tensor* t) -> PyObject* {
-    if (t->device == c.device) return array_of(t);
-    return PyObject_CallMethod(backend, "from_host", "Ni", array_of(t), static_cast<int>(c.device.index));
+    Ref<Tensor> wide = Ref<Tensor>::borrow(t);
+    if (t->dtype == DType::Float16 || t->dtype == DType::BFloat16) {
+      half = t->dtype;
+      wide = to_dtype(t, DType::Float32);
+    } else if (is_inexact(t->dtype)) {
+      keep_dtype = true;
+    }
+    if (t->device == c.device) return array_of(wide.get());
+    return PyObject_CallMethod(backend, "from_host", "Ni", array_of(wide.get()), static_cast<int>(c.device.index));
+  };
+  auto wrap = [&](PyObject* array) -> PyObject* {
+    Ref<Tensor> t = from_backend_array(array, c.device);
+    return (t->dtype == DType::Float32 && !keep_dtype ? to_dtype(t.get(), half) : std::move(t)).release_object();
   };
   for (int i = 0; i < op->nparams; ++i) {
     const Arg& a = c.args[i];
@@ -348,6 +362,7 @@ PyObject* run_array_kernel(Call& c, const Op* op) {
       }
     } else if (a.kind == Kind::DType) {
       v = numpy_descr(a.dtype);
+      keep_dtype = true;
     } else {
       v = arg_to_object(a);
     }
@@ -356,11 +371,11 @@ PyObject* run_array_kernel(Call& c, const Op* op) {
   }
   Ref<> result = Ref<>::check(PyObject_Call(op->array_kernel, args.get(), nullptr));
   if (op->noutputs == 0) return result.release();
-  if (op->noutputs == 1) return from_backend_array(result.get(), c.device).release_object();
+  if (op->noutputs == 1) return wrap(result.get());
   Ref<> items = Ref<>::check(PySequence_Tuple(result.get()));
   Ref<> tensors = Ref<>::check(PyTuple_New(PyTuple_GET_SIZE(items.get())));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
-    PyTuple_SET_ITEM(tensors.get(), i, from_backend_array(PyTuple_GET_ITEM(items.get(), i), c.device).release_object());
+    PyTuple_SET_ITEM(tensors.get(), i, wrap(PyTuple_GET_ITEM(items.get(), i)));
   return tensors.release();
 }
 

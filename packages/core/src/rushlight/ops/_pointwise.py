@@ -369,17 +369,17 @@ where = (
     )
     .array(lambda xp, condition, x, y: xp.where(condition, x, y))
     .grad(condition=None, self="where(condition, grad, 0)", other="where(condition, 0, grad)")
-    .samples(lambda make, dtype: (_sample(make(3, 4) > 0, make(3, 4), make(3, 4)), _sample(make(3, 1) > 0, make(4), make()), _sample(make(4) > 0, make(3, 4), 0)))
+    .samples(lambda make, dtype: (_sample(make.mask(3, 4), make(3, 4), make(3, 4)), _sample(make.mask(3, 1), make(4), make()), _sample(make.mask(4), make(3, 4), 0)))
 )
 masked_fill = (
     Op("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", family=COMPOSITE, inplace=True, out=False, doc="`value` where `mask` is true, the input elsewhere; the dtype is the input's.")
     .composite(lambda self, mask, value: _masked_fill(self, mask, value))
-    .samples(lambda make, dtype: (_sample(make(3, 4), make(3, 4) > 0, 1), _sample(make(3, 4), make(4) > 0, 1)), lambda x, mask, value: np.where(mask, np.array(value, x.dtype), x))
+    .samples(lambda make, dtype: (_sample(make(3, 4), make.mask(3, 4), 1), _sample(make(3, 4), make.mask(4), 1)), lambda x, mask, value: np.where(mask, np.array(value, x.dtype), x))
 )
 masked_fill_tensor = (
     Op("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", family=COMPOSITE, inplace=True, out=False, doc=masked_fill.doc)
     .composite(lambda self, mask, value: _masked_fill(self, mask, value))
-    .samples(lambda make, dtype: (_sample(make(3, 4), make(3, 4) > 0, make()),), lambda x, mask, value: np.where(mask, value, x))
+    .samples(lambda make, dtype: (_sample(make(3, 4), make.mask(3, 4), make()),), lambda x, mask, value: np.where(mask, value, x))
 )
 clamp = (
     Op("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", family=pointwise("scalars"), inplace=True, aliases=("clip",), doc="Each element brought into [min, max]; NaN stays NaN.")

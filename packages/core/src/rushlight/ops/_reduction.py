@@ -11,7 +11,9 @@ from .._op import COMPOSITE, REDUCTION, Op, Sample
 
 def _axis(dim: Any) -> Any:
     """NumPy's axis of a dim argument: None and the empty list are all dimensions."""
-    return dim if isinstance(dim, int) else tuple(dim) if dim else None
+    if dim is None or isinstance(dim, int):
+        return dim
+    return None if not dim else dim[0] if len(dim) == 1 else tuple(dim)  # 0-d arrays take 0, but not (0,)
 
 
 def _sum_dtype(x: Any, dtype: Any) -> Any:

@@ -50,6 +50,15 @@ class Maker:
         values = _values(self._random, _shape(shape), dtype, low, high, exclude_zero)
         return _tensor(values, dtype, self.device, noncontiguous, requires_grad)
 
+    def mask(self, *shape: int) -> Any:
+        """A tensor of random bools."""
+        return self(*shape, dtype=rushlight.bool)
+
+    def tensor(self, values: Any) -> Any:
+        """A tensor of given values, int64 for integers."""
+        host = rushlight.from_numpy(np.asarray(values))
+        return _tensor(host.numpy(), host.dtype, self.device, False, False)
+
 
 def make_tensor(
     *shape: int | Sequence[int],

@@ -22,14 +22,14 @@ def _well_conditioned(make: Any, *batch: int, n: int = 3) -> Any:
     import rushlight
 
     x = make(*batch, n, n, low=-1, high=1)
-    return x + 2 * n * rushlight.eye(n, dtype=x.dtype)
+    return x + 2 * n * rushlight.eye(n, dtype=x.dtype, device=x.device)
 
 
 def _positive_definite(make: Any, *batch: int, n: int = 3) -> Any:
     import rushlight
 
     x = make(*batch, n, n, low=-1, high=1)
-    return x @ _mH(x) + n * rushlight.eye(n, dtype=x.dtype)
+    return x @ _mH(x) + n * rushlight.eye(n, dtype=x.dtype, device=x.device)
 
 
 _SHAPES: tuple[tuple[tuple[int, ...], int], ...] = (((), 3), ((2,), 4), ((2, 3), 2), ((0,), 3), ((), 0), ((), 1))

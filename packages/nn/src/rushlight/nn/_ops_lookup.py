@@ -38,8 +38,8 @@ embedding = (
     .composite(embedding_composite)
     .samples(
         lambda make, dtype: (
-            Sample((make(5, 3), rl.tensor([[0, 4, 4], [1, 2, 0]]))),
-            Sample((make(5, 3), rl.tensor([3, 3, 1]), 3, True)),
+            Sample((make(5, 3), make.tensor([[0, 4, 4], [1, 2, 0]]))),
+            Sample((make(5, 3), make.tensor([3, 3, 1]), 3, True)),
         ),
         lambda weight, indices, *rest: weight[indices],
     )

@@ -64,11 +64,11 @@ def nll_loss_composite(
 
 
 def _classes(make: Any, dtype: Any) -> Any:
-    target = rl.tensor([1, 0, 3])
+    target = make.tensor([1, 0, 3])
     yield Sample((make(3, 4), target))
     yield Sample((make(3, 4), target, make(4, low=0.5, high=2), 2, 0))
-    yield Sample((make(4), rl.tensor(2), None, 0))
-    yield Sample((make(2, 4, 3), rl.tensor([[0, 1, 2], [3, 2, 1]])))
+    yield Sample((make(4), make.tensor(2), None, 0))
+    yield Sample((make(2, 4, 3), make.tensor([[0, 1, 2], [3, 2, 1]])))
 
 
 nll_loss_nd = (
@@ -247,7 +247,7 @@ cross_entropy_loss = (
     .samples(
         lambda make, dtype: (
             *_classes(make, dtype),
-            Sample((make(3, 4), rl.tensor([1, 0, 3]), None, 1, -100, 0.1)),
+            Sample((make(3, 4), make.tensor([1, 0, 3]), None, 1, -100, 0.1)),
             Sample((make(3, 4), make(3, 4, low=0, high=1))),
         )
     )

@@ -29,12 +29,18 @@ def _scipy(name: str) -> Any:
 
 
 def _host(name: str) -> Any:
-    """The array kernel of a namespace with the function itself, or with SciPy's on its arrays (CuPy has its own)."""
+    """The array kernel for arrays of NumPy and CuPy, whose special functions are SciPy's and CuPy's."""
 
     def kernel(xp: Any, *args: Any) -> Any:
         from importlib import import_module
 
-        library = "cupyx.scipy.special" if xp.__name__ == "cupy" else "scipy.special"
+        kind = type(next(arg for arg in args if not isinstance(arg, int)))
+        library = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}.get(kind.__module__.partition(".")[0])
+        if library is None:
+            raise NotImplementedError(
+                f"special::{name}: no kernel for arrays of type {kind.__qualname__}. "
+                "A plugin gives one through rushlight_register_kernels(device_type)."
+            )
         return getattr(import_module(library), name)(*args)
 
     return kernel
