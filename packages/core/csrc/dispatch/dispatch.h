@@ -164,7 +164,8 @@ enum class Promote : uint8_t {
   Same,      // out = compute = the promoted type
   Float,     // integers and bool compute in the default float dtype
   Bool,      // the output is bool (comparisons, predicates)
-  Real,      // complex gives its real dtype (abs, angle)
+  Real,      // complex gives its real dtype (abs)
+  FloatReal, // both of them (angle)
   Where,     // the first tensor is a bool condition, the rest promote
   Scalars,   // as Same, and the op's number parameters take part (clamp, pow)
   None,      // no promotion: the first tensor's dtype

@@ -47,6 +47,7 @@ RL_INLINE T sign(T x) {
   return static_cast<T>(static_cast<T>(x > T(0)) - static_cast<T>(x < T(0)));
 }
 
+// `-> bool` where & and | would give an int, which is stored with the type of the inputs.
 void fill_comparisons(Registrar& ops) {
   ops.hot<Ints, Floats, Bools>("eq", [](auto a, auto b) { return a == b; });
   ops.hot<Ints, Floats, Bools>("ne", [](auto a, auto b) { return a != b; });
@@ -55,8 +56,8 @@ void fill_comparisons(Registrar& ops) {
   ops.hot<Ints, Floats, Bools>("lt", "gt", [](auto a, auto b) { return a < b; });
   ops.hot<Ints, Floats, Bools>("le", "ge", [](auto a, auto b) { return a <= b; });
 
-  ops.binary<Ints, Floats, Complexes, Bools>("logical_and", [](auto a, auto b) { return is_true(a) & is_true(b); });
-  ops.binary<Ints, Floats, Complexes, Bools>("logical_or", [](auto a, auto b) { return is_true(a) | is_true(b); });
+  ops.binary<Ints, Floats, Complexes, Bools>("logical_and", [](auto a, auto b) -> bool { return is_true(a) & is_true(b); });
+  ops.binary<Ints, Floats, Complexes, Bools>("logical_or", [](auto a, auto b) -> bool { return is_true(a) | is_true(b); });
   ops.binary<Ints, Floats, Complexes, Bools>("logical_xor", [](auto a, auto b) { return is_true(a) != is_true(b); });
   ops.unary<Ints, Floats, Complexes, Bools>("logical_not", [](auto x) { return !is_true(x); });
 }
@@ -68,12 +69,12 @@ void fill_predicates(Registrar& ops) {
   ops.unary<Floats>("isposinf", [](auto x) { return x == vm::Real<decltype(x)>::kInf; });
   ops.unary<Floats>("isneginf", [](auto x) { return x == -vm::Real<decltype(x)>::kInf; });
   ops.unary<Floats>("signbit", [](auto x) { return vm::signbit(x); });
-  ops.unary<Complexes>("isnan", [](auto x) { return is_nan(x.re) | is_nan(x.im); });
-  ops.unary<Complexes>("isinf", [](auto x) {
+  ops.unary<Complexes>("isnan", [](auto x) -> bool { return is_nan(x.re) | is_nan(x.im); });
+  ops.unary<Complexes>("isinf", [](auto x) -> bool {
     constexpr auto kInf = vm::Real<decltype(x.re)>::kInf;
     return (vm::abs(x.re) == kInf) | (vm::abs(x.im) == kInf);
   });
-  ops.unary<Complexes>("isfinite", [](auto x) {
+  ops.unary<Complexes>("isfinite", [](auto x) -> bool {
     constexpr auto kInf = vm::Real<decltype(x.re)>::kInf;
     return (vm::abs(x.re) < kInf) & (vm::abs(x.im) < kInf);
   });

@@ -54,8 +54,10 @@ void plan_dtypes(Plan& p, const Call& c) {
         if (p.op->params[i].type == ParamType::Scalar && !c.args[i].none()) promotion.add(c.args[i]);
     common = promotion.result();
   }
-  if (how == Promote::Float && !is_inexact(common)) common = g_default_dtype;
-  auto result_of = [&](DType compute) { return how == Promote::Bool ? DType::Bool : how == Promote::Real ? real_of(compute) : compute; };
+  bool to_float = how == Promote::Float || how == Promote::FloatReal;
+  bool to_real = how == Promote::Real || how == Promote::FloatReal;
+  if (to_float && !is_inexact(common)) common = g_default_dtype;
+  auto result_of = [&](DType compute) { return how == Promote::Bool ? DType::Bool : to_real ? real_of(compute) : compute; };
   p.compute = common;
   p.output = result_of(common);
   // Loops that exist for float32 serve the half types, rounded once.

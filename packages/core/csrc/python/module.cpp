@@ -24,11 +24,11 @@ Family family_from(const char* s) {
 }
 
 Promote promote_from(const char* s) {
-  static const std::pair<const char*, Promote> all[] = {{"same", Promote::Same}, {"float", Promote::Float}, {"bool", Promote::Bool}, {"real", Promote::Real},
+  static const std::pair<const char*, Promote> all[] = {{"same", Promote::Same}, {"float", Promote::Float}, {"bool", Promote::Bool}, {"real", Promote::Real}, {"float_real", Promote::FloatReal},
                                                         {"where", Promote::Where}, {"scalars", Promote::Scalars}, {"none", Promote::None}};
   for (auto& [name, promote] : all)
     if (!std::strcmp(name, s)) return promote;
-  fail(PyExc_ValueError, "define_op: unknown promotion '%s', known are bool, float, none, real, same, scalars, where", s);
+  fail(PyExc_ValueError, "define_op: unknown promotion '%s', known are bool, float, float_real, none, real, same, scalars, where", s);
 }
 
 const OpRecord* op_named(const char* name) {

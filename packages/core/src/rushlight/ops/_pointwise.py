@@ -188,8 +188,8 @@ def _unary(name: str, doc: str, kernel: Any, grad: Any, low: float | None = None
 neg = _unary("neg", "The negative.", lambda xp, x: -x, "-grad", promote="same", aliases=("negative",))
 positive = Op("positive(Tensor self) -> Tensor", family=COMPOSITE, out=False, doc="The input itself.").composite(lambda self: _positive(self)).samples(unary(), lambda x: +x)
 abs = _unary("abs", "Absolute value; of a complex number its modulus, which is real.", lambda xp, x: xp.abs(x), "grad * sgn(self)", promote="real", aliases=("absolute",))
-sign = _unary("sign", "-1, 0 or 1 by sign; NaN stays NaN.", lambda xp, x: xp.sign(x), "zeros_of(self)", promote="same")
-sgn = _unary("sgn", "Sign, for complex numbers too: `x / |x|`, and 0 at 0.", lambda xp, x: xp.where(x == 0, x, x / xp.abs(xp.where(x == 0, 1, x))).astype(x.dtype) if x.dtype.kind == "c" else xp.sign(x), "where(self == 0, 0, (grad - real(grad * conj(result)) * result) / abs(self)) if is_complex(self) else zeros_of(self)", promote="same")
+sign = _unary("sign", "-1, 0 or 1 by sign; NaN stays NaN.", lambda xp, x: _sign(xp, x), "zeros_of(self)", promote="same")
+sgn = _unary("sgn", "Sign, for complex numbers too: `x / |x|`, and 0 at 0.", lambda xp, x: xp.where(x == 0, x, x / xp.abs(xp.where(x == 0, 1, x))).astype(x.dtype) if x.dtype.kind == "c" else _sign(xp, x), "where(self == 0, 0, (grad - real(grad * conj(result)) * result) / abs(self)) if is_complex(self) else zeros_of(self)", promote="same")
 reciprocal = _unary("reciprocal", "1 / x.", lambda xp, x: 1 / x, "-grad * conj(result * result)", 0.5, 4)
 sqrt = _unary("sqrt", "Square root; NaN below zero.", lambda xp, x: xp.sqrt(x), "grad / (2 * conj(result))", 0.1, 4)
 rsqrt = _unary("rsqrt", "1 / sqrt(x).", lambda xp, x: 1 / xp.sqrt(x), "-0.5 * grad * conj(result * result * result)", 0.5, 4)
@@ -234,7 +234,7 @@ deg2rad = _unary("deg2rad", "Degrees to radians.", lambda xp, x: x * (np.pi / 18
 rad2deg = _unary("rad2deg", "Radians to degrees.", lambda xp, x: x * (180 / np.pi), "grad * 57.29577951308232", -4, 4)
 sinc = _unary("sinc", "sin(pi x) / (pi x), and 1 at 0.", lambda xp, x: xp.sinc(x), lambda grad, self: _sinc_grad(grad, self), -3, 3)
 conj_physical = _unary("conj_physical", "Complex conjugate, written out.", lambda xp, x: xp.conj(x), "conj(grad)", promote="same")
-angle = _unary("angle", "Argument of a complex number; of a real one 0, or pi below zero.", lambda xp, x: xp.angle(x).astype(_float_of(x)), "where(self == 0, 0, grad * self * 1j / real(self * conj(self))) if is_complex(self) else zeros_of(self)", promote="float", inplace=False)
+angle = _unary("angle", "Argument of a complex number; of a real one 0, or pi below zero.", lambda xp, x: xp.angle(x), "where(self == 0, 0, grad * self * 1j / real(self * conj(self))) if is_complex(self) else zeros_of(self)", promote="float_real", inplace=False)
 logical_not = _unary("logical_not", "True where the element is zero.", lambda xp, x: xp.logical_not(x), None, promote="bool", differentiable=False)
 bitwise_not = _unary("bitwise_not", "Every bit inverted; of a bool its negation.", lambda xp, x: xp.invert(x), None, promote="same", differentiable=False)
 isnan = _unary("isnan", "True for NaN.", lambda xp, x: xp.isnan(x), None, promote="bool", differentiable=False, inplace=False, out=False)
@@ -260,8 +260,8 @@ def _positive(x: Any) -> Any:
     return x
 
 
-def _float_of(x: Any) -> Any:
-    return {"c8": "f4", "c16": "f8"}.get(x.dtype.str[1:], x.dtype)
+def _sign(xp: Any, x: Any) -> Any:
+    return x.copy() if x.dtype.kind == "b" else xp.sign(x)
 
 
 def _sinc_grad(grad: Any, self: Any) -> Any:
@@ -327,11 +327,20 @@ fmin = _binary("fmin", "The smaller element; a NaN gives the other.", lambda xp,
 atan2 = _binary("atan2", "Angle of the point (other, input), in radians, in [-pi, pi].", lambda xp, x, y: xp.arctan2(x, y), "float", 0.5, 3, None, aliases=("arctan2",)).grad(
     self="grad * other / (self * self + other * other)", other="-grad * self / (self * self + other * other)"
 )
+
+
+def _logaddexp_array(xp: Any, x: Any, y: Any) -> Any:
+    if x.dtype.kind != "c":
+        return xp.logaddexp(x, y)
+    larger = xp.where(xp.real(x) > xp.real(y), x, y)
+    return larger + xp.log1p(xp.exp(xp.where(xp.real(x) > xp.real(y), y, x) - larger))
+
+
 hypot = _binary("hypot", "sqrt(input^2 + other^2) without overflow.", lambda xp, x, y: xp.hypot(x, y), "same", 0.5, 3, None).grad(self="grad * self / result", other="grad * other / result")
 copysign = _binary("copysign.Tensor(Tensor self, Tensor other) -> Tensor", "The magnitude of input with the sign of other.", lambda xp, x, y: xp.copysign(x, y), "float", 0.5, 3).grad(
     self="grad * sign(self) * sign(result)", other="zeros_of(other)"
 )
-logaddexp = _binary("logaddexp", "log(exp(input) + exp(other)), without overflow.", lambda xp, x, y: xp.logaddexp(x, y), "same", number=None, inplace=False).grad(
+logaddexp = _binary("logaddexp", "log(exp(input) + exp(other)), without overflow.", _logaddexp_array, "same", number=None, inplace=False).grad(
     self="grad * conj(exp(self - result))", other="grad * conj(exp(other - result))"
 )
 logaddexp2 = _binary("logaddexp2", "log2(2^input + 2^other), without overflow.", lambda xp, x, y: xp.logaddexp2(x, y), "same", number=None, inplace=False).grad(
@@ -381,9 +390,15 @@ masked_fill_tensor = (
     .composite(lambda self, mask, value: _masked_fill(self, mask, value))
     .samples(lambda make, dtype: (_sample(make(3, 4), make.mask(3, 4), make()),), lambda x, mask, value: np.where(mask, value, x))
 )
+
+
+def _bound(xp: Any, value: Any, x: Any) -> Any:
+    return None if value is None else xp.asarray(value).astype(x.dtype)  # wraps around as the native kernel does
+
+
 clamp = (
     Op("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", family=pointwise("scalars"), inplace=True, aliases=("clip",), doc="Each element brought into [min, max]; NaN stays NaN.")
-    .array(lambda xp, x, low, high: xp.clip(x, low, high))
+    .array(lambda xp, x, low, high: xp.clip(x, _bound(xp, low, x), _bound(xp, high, x)))
     .grad(self="where(self > max, 0, grad) if min is None else where(self < min, 0, grad) if max is None else where((self < min) | (self > max), 0, grad)")
     .samples(unary(None, None, -1, 1))
 )

@@ -103,7 +103,7 @@ mean = (
             RuntimeError: The dtype is an integer's or bool.
         """,
     )
-    .array(lambda xp, x, dim, keepdim, dtype: xp.mean(x, axis=_axis(dim), keepdims=keepdim, dtype=dtype))
+    .array(lambda xp, x, dim, keepdim, dtype: xp.mean(x, axis=_axis(dim) if x.ndim else None, keepdims=keepdim, dtype=dtype))
     .grad(self="expand_reduced(grad / reduced_numel(self, dim), self, dim, keepdim)")
     .samples(_over_dims(empty=False))
 )

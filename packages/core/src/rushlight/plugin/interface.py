@@ -181,7 +181,8 @@ class Backend:
         """A new array with the elements converted to another dtype. Complex to real keeps the real part."""
         if array.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
             array = array.real
-        return array.astype(dtype)
+        with np.errstate(all="ignore"):  # what does not fit becomes infinite or wraps around
+            return array.astype(dtype)
 
 
 @dataclass(frozen=True)
