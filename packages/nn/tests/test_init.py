@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 import rushlight as torch
 from rushlight import nn
 from rushlight.nn import init
