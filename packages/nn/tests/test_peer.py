@@ -82,6 +82,7 @@ LAYERS = [
     (lambda nn: nn.Flatten(), (2, 3, 4)),
     (lambda nn: nn.Unflatten(1, (3, 2)), (2, 6)),
     (lambda nn: nn.CosineSimilarity(), (2, 3, 4), (2, 3, 4)),
+    (lambda nn: nn.PairwiseDistance(1.5, keepdim=True), (2, 3), (2, 3)),
     (lambda nn: nn.PReLU(3, 0.1), (2, 3, 4)),
     (lambda nn: nn.Softmax(1), (2, 3, 4)),
     (lambda nn: nn.Softmin(-1), (2, 3, 4)),
@@ -92,29 +93,12 @@ LAYERS = [
     (lambda nn: nn.CELU(0.5), (2, 3, 4)),
     (lambda nn: nn.Sequential(nn.Linear(3, 4), nn.ModuleList([nn.ReLU()])[0], nn.Linear(4, 2)), (5, 3)),
 ]
-for name in [
-    "ELU",
-    "GLU",
-    "Hardshrink",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
-    "LeakyReLU",
-    "LogSigmoid",
-    "Mish",
-    "PReLU",
-    "ReLU",
-    "ReLU6",
-    "SELU",
-    "SiLU",
-    "Sigmoid",
-    "Softmax2d",
-    "Softplus",
-    "Softshrink",
-    "Softsign",
-    "Tanh",
+ACTIVATIONS = [
+    "ELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "Mish", "PReLU",
+    "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax2d", "Softplus", "Softshrink", "Softsign", "Tanh",
     "Tanhshrink",
-]:
+]  # fmt: skip
+for name in ACTIVATIONS:
     LAYERS.append((lambda nn, name=name: getattr(nn, name)(), (2, 4, 3, 2)))
 for n, image in IMAGES.items():
     for options in (

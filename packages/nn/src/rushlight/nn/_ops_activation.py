@@ -246,16 +246,6 @@ prelu = (
 )
 
 
-def _check_lambd(lambd: float) -> None:
-    if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-
-
-def softshrink_array(xp: Any, x: Any, lambd: float) -> Any:
-    _check_lambd(lambd)
-    return xp.where(x > lambd, x - lambd, xp.where(x < -lambd, x + lambd, x * 0))
-
-
 softshrink = (
     Op(
         "nn::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
@@ -263,7 +253,7 @@ softshrink = (
         method=False,
         doc="x moved by `lambd` towards 0, which it does not pass.",
     )
-    .array(softshrink_array)
+    .array(lambda xp, x, lambd: xp.where(x > lambd, x - lambd, xp.where(x < -lambd, x + lambd, x * 0)))
     .grad(self="where((self >= -lambd) & (self <= lambd), 0, grad)")
     .samples(_unary())
 )

@@ -27,7 +27,6 @@ gelu = _ops.gelu
 logsigmoid = _ops.log_sigmoid
 prelu = _ops.prelu
 softplus = _ops.softplus
-softshrink = _ops.softshrink
 hardshrink = _ops.hardshrink
 tanh = rl.tanh
 sigmoid = rl.sigmoid
@@ -107,6 +106,17 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """X where x > `threshold`, else `value`; `inplace` writes the input."""
     return _ops.threshold_(input, threshold, value) if inplace else _ops.threshold(input, threshold, value)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """`x` moved by `lambd` towards 0, which it does not pass.
+
+    Raises:
+        RuntimeError: `lambd` is negative.
+    """
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    return _ops.softshrink(input, lambd)
 
 
 def tanhshrink(input: Tensor) -> Tensor:
@@ -415,10 +425,11 @@ def embedding(
         padding_idx %= rows
     if max_norm is not None:
         with rl.no_grad():
-            used = input.unique()
-            rows = weight[used]
-            norms = rows.norm(norm_type, 1, keepdim=True)
-            weight[used] = rl.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows)
+            used = rl.zeros(weight.size(0), dtype=rl.bool, device=weight.device)
+            used[input] = True
+            norms = weight.norm(norm_type, 1)
+            scale = rl.where(used & (norms > max_norm), max_norm / (norms + 1e-7), 1)
+            weight.mul_(scale.unsqueeze(1))
     return _ops.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
