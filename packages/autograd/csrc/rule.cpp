@@ -504,7 +504,7 @@ void save_argument(Saved& s, const Save& save, const Arg& a, char*& at, const Re
     }
     case Kind::Ints:
     case Kind::Floats:
-      std::memcpy(at, a.ints, sizeof(int64_t) * static_cast<size_t>(a.count));
+      if (a.count) std::memcpy(at, a.ints, sizeof(int64_t) * static_cast<size_t>(a.count));
       s.arg.ints = reinterpret_cast<int64_t*>(at);
       at += sizeof(int64_t) * static_cast<size_t>(a.count);
       return;
