@@ -176,6 +176,26 @@ Value unjoin(Machine& m, const Operand* args, int) {
   return value_of(std::move(all));
 }
 
+// All gradients of an operator with several results, as one list argument; absent ones are zeros.
+Arg all_grads(Machine& m) {
+  uint32_t n = m.node->noutputs;
+  auto** list = reinterpret_cast<Tensor**>(m.ints(n));
+  for (uint32_t i = 0; i < n; ++i) list[i] = m.grad(i);
+  Arg a;
+  a.kind = Kind::Tensors;
+  a.count = static_cast<int32_t>(n);
+  a.tensors = list;
+  return a;
+}
+
+// cat_grads(dim), stack_grads(dim): what `split` or `unbind` took apart, together again.
+Value cat_grads(Machine& m, const Operand* args, int) {
+  return value_of(call(ops::cat, {all_grads(m), m.get(args[0])}));
+}
+Value stack_grads(Machine& m, const Operand* args, int) {
+  return value_of(call(ops::stack, {all_grads(m), m.get(args[0])}));
+}
+
 bool may_overlap(const Arg& sizes, const Arg& strides) {
   int order[kMaxRank], n = 0;
   for (int d = 0; d < sizes.count; ++d)
@@ -236,6 +256,8 @@ constexpr BuiltinEntry kBuiltins[] = {
     {"unsqueeze_reduced", unsqueeze_reduced, 4, 1},
     {"expand_reduced", expand_reduced, 4, 1},
     {"sum_to", sum_to, 2, 1},
+    {"cat_grads", cat_grads, 1, -1},
+    {"stack_grads", stack_grads, 1, -1},
     {"unjoin", unjoin, 3, 1},
     {"as_strided_backward", as_strided_backward, 5, 1},
 };

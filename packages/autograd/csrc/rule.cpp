@@ -650,20 +650,18 @@ Arg Machine::unpack(uint8_t index) {
   }
 }
 
-PyObject* Machine::materialized(uint8_t index) {
-  if (!grads[index]) {
-    const Geometry& g = node->outputs[index];
-    keep_.push_back(zeros(g.ndim, g.sizes, g.dtype, g.device));
-    return keep_.back().get();
-  }
-  return grads[index];
+Tensor* Machine::grad(uint32_t index) {
+  if (grads[index]) return as_tensor(grads[index]);
+  const Geometry& g = node->outputs[index];
+  keep_.push_back(zeros(g.ndim, g.sizes, g.dtype, g.device));
+  return tensor(keep_.back());
 }
 
 Arg Machine::get(Operand o) {
   switch (o.source) {
     case Operand::Constant: return (*node->rule->constants)[o.index];
     case Operand::Saved: return unpack(o.index);
-    case Operand::Grad: return arg(as_tensor(materialized(o.index)));
+    case Operand::Grad: return arg(grad(o.index));
     default: return temporaries_[o.index].arg;
   }
 }

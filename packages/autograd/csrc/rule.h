@@ -137,6 +137,7 @@ class Machine {
   Arg get(Operand);
   Geometry geometry(Operand);  // of a tensor or of what was kept of it; numbers count as 0-d
   std::vector<Geometry> geometries(Operand);
+  Tensor* grad(uint32_t index);  // of a result; zeros where there is none
   int64_t* ints(size_t n);  // lives as long as the machine
   RuleNode* node;
   PyObject** grads;
@@ -144,7 +145,6 @@ class Machine {
  private:
   Arg unpack(uint8_t index);
   Value arithmetic(Instruction::Code, const Arg& a, const Arg& b);
-  PyObject* materialized(uint8_t index);
   Value few_[8];
   std::vector<Value> many_;
   Value* temporaries_ = few_;

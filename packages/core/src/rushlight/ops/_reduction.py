@@ -482,9 +482,19 @@ def _prod_grad(grad: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     if n == 0:
         return rushlight.zeros_like(self)
     one = rushlight.ones_like(x.narrow(along, 0, 1))
-    before = rushlight.cat((one, x.narrow(along, 0, n - 1)), along).cumprod(along)
-    after = rushlight.cat((one, x.flip(along).narrow(along, 0, n - 1)), along).cumprod(along).flip(along)
+    before = _running_product(rushlight.cat((one, x.narrow(along, 0, n - 1)), along), along)
+    after = _running_product(rushlight.cat((one, x.flip(along).narrow(along, 0, n - 1)), along), along).flip(along)
     return (grad * (before * after).conj()).reshape(self.shape)
+
+
+def _running_product(x: Any, dim: int) -> Any:
+    import rushlight
+
+    n, reach = x.shape[dim], 1
+    while reach < n:  # each element holds the product of `reach` elements up to it; doubling takes log2(n) rounds
+        x = rushlight.cat((x.narrow(dim, 0, reach), x.narrow(dim, reach, n - reach) * x.narrow(dim, 0, n - reach)), dim)
+        reach *= 2
+    return x
 
 
 def _norm_grad(grad: Any, result: Any, self: Any, p: float, dim: Any, keepdim: bool) -> Any:

@@ -373,7 +373,7 @@ split = (
             [2, 2, 1]
         """,
     )
-    .grad(self=lambda grads, self_shape, split_size, dim: _join(grads, self_shape, dim, split_size))
+    .grad(self="cat_grads(dim)")
     .samples(
         _calls(((5, 4), 2), ((5, 4), 3, 1), ((0, 2), 1)),
         lambda x, n, dim=0: np.split(x, range(n, x.shape[dim], n), dim),
@@ -390,7 +390,7 @@ split_with_sizes = (
         family=VIEW,
         doc="`split` with a list of lengths.",
     )
-    .grad(self=lambda grads, self_shape, split_sizes, dim: _join(grads, self_shape, dim, split_sizes))
+    .grad(self="cat_grads(dim)")
     .samples(
         _calls(((5, 4), (2, 0, 3)), ((5, 4), (1, 3), -1)),
         lambda x, sizes, dim=0: np.split(x, np.cumsum(sizes)[:-1], dim),
@@ -457,7 +457,7 @@ unbind = (
         family=VIEW,
         doc="All elements of a dimension, as a tuple of views without it.",
     )
-    .grad(self=lambda grads, self_shape, dim: _join_rows(grads, self_shape, dim))
+    .grad(self="stack_grads(dim)")
     .samples(_calls(((3, 4),), ((3, 4), 1), ((2,),)), lambda x, dim=0: list(np.moveaxis(x, dim, 0)))
 )
 diagonal = (
@@ -641,36 +641,6 @@ def _put_view(grad: Any, sizes: Sequence[int], view: Any) -> Any:
 
 def _slice(x: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
     return x[(slice(None),) * (dim % x.ndim) + (slice(start, end, step),)]
-
-
-def _join(grads: Sequence[Any], shape: Sequence[int], dim: int, lengths: int | Sequence[int]) -> Any:
-    """The gradient of a split: its pieces side by side, zeros where there is none."""
-    dim %= len(shape)
-    if isinstance(lengths, int):
-        lengths = [min(lengths, shape[dim] - lengths * i) for i in range(len(grads))]
-    some = next(g for g in grads if g is not None)
-    parts = [
-        some.new_zeros((*shape[:dim], n, *shape[dim + 1 :])) if g is None else g
-        for g, n in zip(grads, lengths, strict=True)
-    ]
-    return _cat(parts, dim)
-
-
-def _join_rows(grads: Sequence[Any], shape: Sequence[int], dim: int) -> Any:
-    some = next(g for g in grads if g is not None)
-    return _stack([some.new_zeros(some.shape) if g is None else g for g in grads], dim)
-
-
-def _cat(tensors: Sequence[Any], dim: int) -> Any:
-    from ._join import cat
-
-    return cat.operator(tensors, dim)
-
-
-def _stack(tensors: Sequence[Any], dim: int) -> Any:
-    from ._join import stack
-
-    return stack.operator(tensors, dim)
 
 
 def _unfold_backward(grad: Any, sizes: Sequence[int], dim: int, size: int, step: int) -> Any:
