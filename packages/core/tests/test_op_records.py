@@ -48,6 +48,8 @@ def test_has_samples_that_run(op):
 
 @pytest.mark.parametrize("op", PUBLIC, ids=by_name)
 def test_has_shape_rule(op):
+    if op.dynamic:
+        pytest.skip("the shape depends on values")
     sample = next(samples(op))
     on_meta_device = change_leaves(sample, on_meta)
     assert op.operator(*on_meta_device.args, **on_meta_device.kwargs) is not None

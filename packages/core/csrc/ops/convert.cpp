@@ -64,10 +64,6 @@ PyObject* type_as_kernel(Call& c) {
   return converted(c.args[0].tensor, c.args[1].tensor->dtype, c.args[1].tensor->device, false, Arg());
 }
 
-PyObject* cpu_kernel(Call& c) {
-  return converted(c.args[0].tensor, c.args[0].tensor->dtype, resolve({kCPU, -1}), false, c.args[1]);
-}
-
 PyObject* contiguous_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   MemoryFormat f = memory_format_from(c.args[1], MemoryFormat::Contiguous);
@@ -83,7 +79,6 @@ void register_convert_ops() {
       {"to.device", to_device_kernel, kOnEveryDevice},
       {"to.other", to_other_kernel, kOnEveryDevice},
       {"type_as", type_as_kernel, kOnEveryDevice},
-      {"cpu", cpu_kernel, kOnEveryDevice},
       {"contiguous", contiguous_kernel, kOnEveryDevice},
       {"float", named_kernel<DType::Float32>, kOnEveryDevice},
       {"double", named_kernel<DType::Float64>, kOnEveryDevice},

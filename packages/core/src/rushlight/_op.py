@@ -81,6 +81,7 @@ class Op:
         mixed_devices: Whether the arguments may live on different devices.
         numbers: Whether a pointwise op takes Python numbers for tensors after the first; by default where its overload
             is named "Tensor", as PyTorch's overload beside "Scalar" is.
+        dynamic: Whether the shape of the result depends on the elements of the arguments; it has no meta result then.
         arbitrary: Whether equal calls give different values, as random numbers or uninitialised memory.
         doc: Docstring of the public function, Google style.
 
@@ -103,6 +104,7 @@ class Op:
         differentiable: bool = True,
         mixed_devices: bool = False,
         numbers: bool | None = None,
+        dynamic: bool = False,
         arbitrary: bool = False,
         doc: str | None = None,
     ) -> None:
@@ -114,7 +116,11 @@ class Op:
         self.base: str = match["base"]
         self.name = schema[: schema.index("(")]
         self.family = family
-        self.method = schema[schema.index("(") :].startswith(("(Tensor self", "(Tensor(a) self", "(Tensor(a!) self")) if method is None else method
+        self.method = (
+            schema[schema.index("(") :].startswith(("(Tensor self", "(Tensor(a) self", "(Tensor(a!) self"))
+            if method is None
+            else method
+        )
         self.function = function
         self.inplace = inplace
         self.out = out
@@ -122,6 +128,7 @@ class Op:
         self.differentiable = differentiable
         self.mixed_devices = mixed_devices
         self.numbers = match["overload"] == "Tensor" if numbers is None else numbers
+        self.dynamic = dynamic
         self.arbitrary = arbitrary
         self.doc = doc
         self.grads: dict[tuple[str, ...], Any] = {}

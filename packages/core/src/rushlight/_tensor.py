@@ -103,6 +103,16 @@ def where(self: Any, condition: Any, other: Any) -> Any:
     return op.operator(condition, self, other)
 
 
+def cpu(self: Any, memory_format: Any = _C.preserve_format) -> Any:
+    """The tensor in host memory: itself when it is there already."""
+    return self.to("cpu", memory_format=memory_format)
+
+
+def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = _C.preserve_format) -> Any:
+    """The tensor on a CUDA device, by default the current one."""
+    return self.to("cuda" if device is None else device, memory_format=memory_format)
+
+
 # -- copies and pickles
 
 
@@ -167,6 +177,15 @@ def install() -> None:
     """Gives Tensor the methods of this file and C++ the functions that it calls."""
     _C.set_hook("legacy_new", legacy_tensor)
     _C.set_hook("reduce", reduce)
-    methods = {"new": new, "new_tensor": new_tensor, "type": type_, "where": where, "__copy__": copy, "__deepcopy__": deepcopy}
+    methods = {
+        "new": new,
+        "new_tensor": new_tensor,
+        "type": type_,
+        "cpu": cpu,
+        "cuda": cuda,
+        "where": where,
+        "__copy__": copy,
+        "__deepcopy__": deepcopy,
+    }
     for name, method in methods.items():
         _C.add_method(name, method)

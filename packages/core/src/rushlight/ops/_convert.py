@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from .._op import COMPOSITE, Op
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import _C
+from .._op import COMPOSITE, Op, Sample
+from ._samples import unary
 
 _FORMAT = "*, MemoryFormat? memory_format=None"
 _TO_DOC = """The tensor with another dtype, on another device or in another memory format.
@@ -24,11 +31,11 @@ Example:
 """
 
 
-def _to(overload: str, parameters: str) -> Op:
-    schema = (
-        f"to.{overload}(Tensor(a) self, {parameters}, bool non_blocking=False, bool copy=False, {_FORMAT}) -> Tensor(a)"
-    )
-    return Op(schema, family=COMPOSITE, function=False, out=False, mixed_devices=True, doc=_TO_DOC)
+def _to(overload: str, parameters: str, samples: Callable[..., Iterator[Sample]]) -> Op:
+    options = f"bool non_blocking=False, bool copy=False, {_FORMAT}"
+    schema = f"to.{overload}(Tensor(a) self, {parameters}, {options}) -> Tensor(a)"
+    op = Op(schema, family=COMPOSITE, function=False, out=False, mixed_devices=True, doc=_TO_DOC)
+    return op.samples(samples, lambda x, *args: x)
 
 
 def _named(name: str, dtype: str) -> Op:
@@ -38,12 +45,24 @@ def _named(name: str, dtype: str) -> Op:
         function=False,
         out=False,
         doc=f"`to({dtype})`: the tensor itself when it has that dtype already.",
+    ).samples(
+        unary(0, 2), lambda x: x.astype(np.float64 if x.dtype.kind == "c" and dtype[:7] != "complex" else x.dtype)
     )
 
 
-to_dtype = _to("dtype", "ScalarType dtype")
-to_device = _to("device", "Device? device=None, ScalarType? dtype=None")
-to_other = _to("other", "Tensor other")
+def _to_samples(*targets: Any) -> Callable[..., Iterator[Sample]]:
+    def samples(make: Any, dtype: Any) -> Iterator[Sample]:
+        for target in targets:
+            yield Sample(
+                (make(2, 3, low=0), make(2) if target is None else target(make) if callable(target) else target)
+            )
+
+    return samples
+
+
+to_dtype = _to("dtype", "ScalarType dtype", _to_samples(_C.complex64, _C.complex128))
+to_device = _to("device", "Device? device=None, ScalarType? dtype=None", _to_samples(lambda make: make.device))
+to_other = _to("other", "Tensor other", _to_samples(None))
 type_as = Op(
     "type_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     family=COMPOSITE,
@@ -51,33 +70,14 @@ type_as = Op(
     out=False,
     mixed_devices=True,
     doc="`to` with the dtype and device of `other`.",
-)
-cpu = Op(
-    f"cpu(Tensor(a) self, {_FORMAT}) -> Tensor(a)",
-    family=COMPOSITE,
-    function=False,
-    out=False,
-    doc="The tensor in host memory.",
-)
-cuda = Op(
-    f"cuda(Tensor(a) self, Device? device=None, bool non_blocking=False, {_FORMAT}) -> Tensor(a)",
-    family=COMPOSITE,
-    function=False,
-    out=False,
-    mixed_devices=True,
-    doc="The tensor on a CUDA device, by default the current one.",
-).composite(
-    lambda self, device, non_blocking, *, memory_format: self.to(
-        "cuda" if device is None else device, memory_format=memory_format
-    )
-)
+).samples(_to_samples(None), lambda x, other: x)
 contiguous = Op(
     f"contiguous(Tensor(a) self, {_FORMAT}) -> Tensor(a)",
     family=COMPOSITE,
     function=False,
     out=False,
     doc="The tensor itself when its elements lie in memory in the order of the format, row-major by default, else a copy that does.",
-)
+).samples(unary(), lambda x: x)
 float_ = _named("float", "float32")
 double = _named("double", "float64")
 half = _named("half", "float16")

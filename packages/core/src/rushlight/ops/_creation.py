@@ -49,14 +49,21 @@ new_empty_strided = Op(
     out=False,
     arbitrary=True,
     doc="`empty_strided` with the dtype and device of this tensor.",
+).samples(lambda make, dtype: [Sample((make(2), (2, 3), (1, 2)))])
+scalar_tensor = (
+    Op(
+        f"scalar_tensor(Scalar s, {_OPTIONS}) -> Tensor",
+        family=FACTORY,
+        differentiable=False,
+        out=False,
+        doc="A 0-d tensor of one number, of the default dtype where none is given.",
+    )
+    .composite(lambda s, *, dtype, device, **_: _full((), s, dtype or _C.get_default_dtype(), device))
+    .samples(
+        lambda make, dtype: [Sample((1,), {"dtype": dtype, "device": make.device})],
+        lambda s, dtype, device: np.array(s),
+    )
 )
-scalar_tensor = Op(
-    f"scalar_tensor(Scalar s, {_OPTIONS}) -> Tensor",
-    family=FACTORY,
-    differentiable=False,
-    out=False,
-    doc="A 0-d tensor of one number, of the default dtype where none is given.",
-).composite(lambda s, *, dtype, device, **_: _full((), s, dtype or _C.get_default_dtype(), device))
 
 
 def _full(size: Any, value: Any, dtype: Any, device: Any) -> Any:

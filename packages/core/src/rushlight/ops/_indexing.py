@@ -66,6 +66,12 @@ index = (
     )
     .array(lambda xp, x, indices: x[_key(indices)])
     .grad(self="index_put(zeros_of(self), indices, grad, True)")
+    .samples(
+        lambda make, dtype: (
+            Sample((make(4, 3), tuple(None if i is None else _C.tensor(i, device=make.device) for i in indices)))
+            for indices in (([2, 0],), (None, [[1, 1], [0, 2]]), ([0, 3], [2, -1]), ([True, False, True, False],))
+        )
+    )
 )
 index_put = (
     Op(
@@ -405,6 +411,7 @@ put = (
 masked_select = (
     Op(
         "masked_select(Tensor self, Tensor mask) -> Tensor",
+        dynamic=True,
         doc="""The elements whose mask is set, in one dimension.
 
         Args:
@@ -481,6 +488,7 @@ def _arange(like: Any) -> Any:
 nonzero = (
     Op(
         "nonzero(Tensor self, *, bool as_tuple=False) -> Tensor",
+        dynamic=True,
         differentiable=False,
         doc="""The coordinates of the elements that are not zero.
 
@@ -504,18 +512,28 @@ nonzero = (
     )
     .samples(unary(), lambda x: np.argwhere(x))
 )
-argwhere = Op(
-    "argwhere(Tensor self) -> Tensor",
-    family=COMPOSITE,
-    out=False,
-    differentiable=False,
-    doc="`nonzero` without options.",
-).composite(lambda self: nonzero.operator(self))
-where_condition = Op(
-    "where(Tensor condition) -> Tensor[]",
-    family=COMPOSITE,
-    method=False,
-    out=False,
-    differentiable=False,
-    doc="`nonzero(condition, as_tuple=True)`.",
-).composite(lambda condition: nonzero.operator(condition, as_tuple=True))
+argwhere = (
+    Op(
+        "argwhere(Tensor self) -> Tensor",
+        dynamic=True,
+        family=COMPOSITE,
+        out=False,
+        differentiable=False,
+        doc="`nonzero` without options.",
+    )
+    .composite(lambda self: nonzero.operator(self))
+    .samples(unary(), np.argwhere)
+)
+where_condition = (
+    Op(
+        "where(Tensor condition) -> Tensor[]",
+        dynamic=True,
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        differentiable=False,
+        doc="`nonzero(condition, as_tuple=True)`.",
+    )
+    .composite(lambda condition: nonzero.operator(condition, as_tuple=True))
+    .samples(lambda make, dtype: [Sample((make(2, 3),)), Sample((make(4),))], np.nonzero)
+)

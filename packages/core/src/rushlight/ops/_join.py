@@ -127,7 +127,8 @@ def _atleast(n: int, numpy: Any) -> tuple[Op, Op]:
     )
     shapes = ((), (2,), (2, 3), (2, 3, 4))
     one.samples(lambda make, dtype: (Sample((make(*shape),)) for shape in shapes), numpy)
-    return one, many.composite(lambda tensors: tuple(_at_least(t, n) for t in tensors))
+    many.composite(lambda tensors: tuple(_at_least(t, n) for t in tensors))
+    return one, many.samples(_lists((shapes,)), lambda tensors: numpy(*tensors))
 
 
 atleast_1d, atleast_1d_list = _atleast(1, np.atleast_1d)

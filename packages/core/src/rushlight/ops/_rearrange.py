@@ -167,21 +167,29 @@ repeat_interleave = (
 repeat_interleave_each = (
     Op(
         "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
-        family=COMPOSITE,
+        dynamic=True, family=COMPOSITE,
         out=False,
         doc=repeat_interleave.doc,
     )
     .composite(lambda self, repeats, dim, *, output_size: _interleave_each(self, repeats, dim))
     .samples(lambda make, dtype: [Sample((make(2, 3), _C.tensor([1, 2], device=make.device), 0)), Sample((make(2), _C.tensor([0, 3], device=make.device)))], np.repeat)
 )  # fmt: skip
-repeat_interleave_indices = Op(
-    "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
-    family=COMPOSITE,
-    method=False,
-    out=False,
-    differentiable=False,
-    doc="Every position `repeats` times in a row.",
-).composite(lambda repeats, *, output_size: _positions(repeats, repeats.numel()))
+repeat_interleave_indices = (
+    Op(
+        "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
+        dynamic=True,
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        differentiable=False,
+        doc="Every position `repeats` times in a row.",
+    )
+    .composite(lambda repeats, *, output_size: _positions(repeats, repeats.numel()))
+    .samples(
+        lambda make, dtype: [Sample((_C.tensor([1, 0, 2], device=make.device),))],
+        lambda n: np.repeat(np.arange(len(n)), n),
+    )
+)
 
 
 # -- definitions

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _C
 from .._op import COMPOSITE, FUNCTION, VIEW, Op, Sample
 from ._samples import Sampler, unary
 
@@ -61,7 +62,7 @@ view_dtype = Op(
     function=False,
     differentiable=False,
     doc="The same bytes read as another dtype.",
-)
+).samples(lambda make, dtype: [Sample((make(2, 4), _C.uint8))], lambda x, dtype: x)
 view_as = (
     Op("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", family=COMPOSITE, function=False, out=False, doc="`view` with the shape of `other`.")
     .samples(lambda make, dtype: [Sample((make(2, 6), make(3, 4)))], lambda x, other: x.reshape(other.shape))
@@ -313,7 +314,7 @@ select_backward = (
     )
     .composite(lambda grad, input_sizes, dim, index: _put_view(grad, input_sizes, lambda x: x.select(dim, index)))
     .grad(grad="select(grad, dim, index)")
-)
+).samples(_calls(((3,), (3, 2), 1, 0)), lambda grad, sizes, dim, index: _put_numpy(grad, sizes, _along(dim, index)))
 slice_ = (
     Op(
         "slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)",
@@ -321,9 +322,11 @@ slice_ = (
         method=False,
         function=False,
         doc="`x[start:end:step]` in one dimension.",
-    )
-    .grad(self="slice_backward(grad, shape(self), dim, start, end, step)")
-)  # fmt: skip
+    ).grad(self="slice_backward(grad, shape(self), dim, start, end, step)")
+).samples(
+    _calls(((5, 2), 0, 1, 4, 2), ((5, 2), 1, None, None, 1)),
+    lambda x, dim, *bounds: x[(slice(None),) * dim + (slice(*bounds),)],
+)
 slice_backward = (
     Op(
         "slice_backward(Tensor grad, int[] input_sizes, int dim, int? start, int? end, int step) -> Tensor",
@@ -338,6 +341,9 @@ slice_backward = (
         )
     )
     .grad(grad="slice(grad, dim, start, end, step)")
+).samples(
+    _calls(((2,), (5,), 0, 1, 4, 2)),
+    lambda grad, sizes, dim, *bounds: _put_numpy(grad, sizes, _along(dim, slice(*bounds))),
 )
 narrow = Op(
     "narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)",
@@ -350,9 +356,13 @@ narrow = Op(
 )
 narrow_tensor = Op(
     "narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
+    dynamic=True,
     family=COMPOSITE,
     out=False,
     doc=narrow.doc,
+).samples(
+    lambda make, dtype: [Sample((make(4, 2), 0, _C.tensor(1), 2))],
+    lambda x, dim, start, length: _narrow(x, dim, int(start), length),
 )
 split = (
     Op(
@@ -419,10 +429,14 @@ tensor_split_indices = Op(
 ).samples(_calls(((5, 4), (1, 3)), ((5, 4), (3, 1), 1)), np.array_split)
 tensor_split_tensor = Op(
     "tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+    dynamic=True,
     family=COMPOSITE,
     out=False,
     mixed_devices=True,
     doc=tensor_split.doc,
+).samples(
+    lambda make, dtype: [Sample((make(5, 2), _C.tensor(2))), Sample((make(5, 2), _C.tensor([1, 3])))],
+    lambda x, n, dim=0: np.array_split(x, n if n.ndim else int(n), dim),
 )
 hsplit = Op(
     "hsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]",
@@ -432,7 +446,7 @@ hsplit = Op(
 ).samples(_calls(((2, 4), 2), ((4,), 2)), np.hsplit)
 hsplit_indices = Op(
     "hsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]", family=COMPOSITE, out=False, doc=hsplit.doc
-)
+).samples(_calls(((2, 4), (1, 3))), np.hsplit)
 vsplit = Op(
     "vsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]",
     family=COMPOSITE,
@@ -441,7 +455,7 @@ vsplit = Op(
 ).samples(_calls(((4, 2), 2)), np.vsplit)
 vsplit_indices = Op(
     "vsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]", family=COMPOSITE, out=False, doc=vsplit.doc
-)
+).samples(_calls(((4, 2), (1, 3))), np.vsplit)
 dsplit = Op(
     "dsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]",
     family=COMPOSITE,
@@ -450,7 +464,7 @@ dsplit = Op(
 ).samples(_calls(((2, 2, 4), 2)), np.dsplit)
 dsplit_indices = Op(
     "dsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]", family=COMPOSITE, out=False, doc=dsplit.doc
-)
+).samples(_calls(((2, 2, 4), (1, 3))), np.dsplit)
 unbind = (
     Op(
         "unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]",
@@ -497,7 +511,7 @@ diagonal_backward = (
         )
     )
     .grad(grad="diagonal(grad, offset, dim1, dim2)")
-)
+).samples(_calls(((2,), (2, 3), 0, 0, 1)), lambda grad, sizes, *args: _put_numpy(grad, sizes, (range(2), range(2))))
 as_strided = (
     Op(
         "as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)",
@@ -545,14 +559,18 @@ unfold_backward = (
     )
     .composite(lambda grad_in, input_sizes, dim, size, step: _unfold_backward(grad_in, input_sizes, dim, size, step))
     .grad(grad_in="grad.unfold(dim, size, step)")
+).samples(_calls(((2, 2), (4,), 0, 2, 2)), lambda grad, sizes, *args: grad.reshape(sizes))
+alias = (
+    Op(
+        "alias(Tensor(a) self) -> Tensor(a)",
+        family=VIEW,
+        method=False,
+        function=False,
+        doc="The tensor as a view of itself.",
+    )
+    .grad(self="grad")
+    .samples(unary(), lambda x: x)
 )
-alias = Op(
-    "alias(Tensor(a) self) -> Tensor(a)",
-    family=VIEW,
-    method=False,
-    function=False,
-    doc="The tensor as a view of itself.",
-).grad(self="grad")
 detach = Op(
     "detach(Tensor(a) self) -> Tensor(a)",
     family=VIEW,
@@ -563,13 +581,23 @@ detach = Op(
 # -- parts of complex numbers
 
 view_as_real = (
-    Op("view_as_real(Tensor(a) self) -> Tensor(a)", family=VIEW, method=False, doc="Complex numbers as pairs of real ones, in a new last dimension of size 2.")
-    .grad(self="view_as_complex(contiguous(grad))")
-)  # fmt: skip
+    Op(
+        "view_as_real(Tensor(a) self) -> Tensor(a)",
+        family=VIEW,
+        method=False,
+        doc="Complex numbers as pairs of real ones, in a new last dimension of size 2.",
+    ).grad(self="view_as_complex(contiguous(grad))")
+).samples(
+    lambda make, dtype: [Sample((make(2, 3),))] if dtype.is_complex else [], lambda x: np.stack([x.real, x.imag], -1)
+)
 view_as_complex = (
-    Op("view_as_complex(Tensor(a) self) -> Tensor(a)", family=VIEW, method=False, doc="Pairs of real numbers, in a dense last dimension of size 2, as complex ones.")
-    .grad(self="view_as_real(grad)")
-)  # fmt: skip
+    Op(
+        "view_as_complex(Tensor(a) self) -> Tensor(a)",
+        family=VIEW,
+        method=False,
+        doc="Pairs of real numbers, in a dense last dimension of size 2, as complex ones.",
+    ).grad(self="view_as_real(grad)")
+).samples(lambda make, dtype: [Sample((make(3, 2),))], lambda x: x[..., 0] + 1j * x[..., 1])
 real = Op(
     "real(Tensor(a) self) -> Tensor(a)",
     family=COMPOSITE,
@@ -583,51 +611,67 @@ imag = Op(
     method=False,
     out=False,
     doc="The imaginary part of a complex tensor, as a view.",
-)
+).samples(lambda make, dtype: [Sample((make(2, 3),))] if dtype.is_complex else [], np.imag)
 
 # -- in place
 
-transpose_ = Op(
-    "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
-    function=False,
-    aliases=("swapaxes_", "swapdims_"),
-    doc="`transpose` in place.",
-).grad(self="transpose(grad, dim0, dim1)")
-t_ = Op("t_(Tensor(a!) self) -> Tensor(a!)", function=False, doc="`t` in place.").grad(self="t(grad)")
-squeeze_ = Op("squeeze_(Tensor(a!) self) -> Tensor(a!)", function=False, doc="`squeeze` in place.").grad(
-    self="reshape(grad, shape(self))"
+transpose_ = (
+    Op(
+        "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
+        function=False,
+        aliases=("swapaxes_", "swapdims_"),
+        doc="`transpose` in place.",
+    )
+    .grad(self="transpose(grad, dim0, dim1)")
+    .samples(lambda make, dtype: [Sample((make(2, 3), 0, 1))], np.swapaxes)
 )
-squeeze_dim_ = Op("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", function=False, doc=squeeze_.doc).grad(
-    self="reshape(grad, shape(self))"
+t_ = (
+    Op("t_(Tensor(a!) self) -> Tensor(a!)", function=False, doc="`t` in place.")
+    .grad(self="t(grad)")
+    .samples(lambda make, dtype: [Sample((make(2, 3),))], np.transpose)
 )
-squeeze_dims_ = Op("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", function=False, doc=squeeze_.doc).grad(
-    self="reshape(grad, shape(self))"
+squeeze_ = (
+    Op("squeeze_(Tensor(a!) self) -> Tensor(a!)", function=False, doc="`squeeze` in place.")
+    .grad(self="reshape(grad, shape(self))")
+    .samples(lambda make, dtype: [Sample((make(2, 1),))], np.squeeze)
 )
-unsqueeze_ = Op("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", function=False, doc="`unsqueeze` in place.").grad(
-    self="squeeze(grad, dim)"
+squeeze_dim_ = (
+    Op("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", function=False, doc=squeeze_.doc)
+    .grad(self="reshape(grad, shape(self))")
+    .samples(lambda make, dtype: [Sample((make(2, 1, 3), 1))], np.squeeze)
+)
+squeeze_dims_ = (
+    Op("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", function=False, doc=squeeze_.doc)
+    .grad(self="reshape(grad, shape(self))")
+    .samples(lambda make, dtype: [Sample((make(2, 1, 3), (1,)))], np.squeeze)
+)
+unsqueeze_ = (
+    Op("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", function=False, doc="`unsqueeze` in place.")
+    .grad(self="squeeze(grad, dim)")
+    .samples(lambda make, dtype: [Sample((make(2, 3), 1))], np.expand_dims)
 )
 as_strided_ = Op(
     "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
     differentiable=False,
     doc="`as_strided` in place.",
-)
+).samples(lambda make, dtype: [Sample((make(6), (2, 3), (3, 1)))], lambda x, size, stride: x.reshape(size))
 resize_ = Op(
     "resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
     function=False,
     differentiable=False,
     doc="Other sizes over the same memory, more of it where needed; new elements are arbitrary.",
-)
+).samples(lambda make, dtype: [Sample((make(6), (2, 2)))], lambda x, size: x[:4].reshape(size))
 resize_as_ = Op(
     "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
     differentiable=False,
     doc="`resize_` to the sizes of another tensor.",
-)
+).samples(lambda make, dtype: [Sample((make(6), make(2, 2)))], lambda x, template: x[:4].reshape(template.shape))
 set_ = Op(
     "set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
     function=False,
     differentiable=False,
     doc="Makes the tensor another name for the memory of `source`.",
-)
+).samples(lambda make, dtype: [Sample((make(2), make(3)))], lambda x, source: source)
 
 
 # -- shared by rules
@@ -665,3 +709,13 @@ def _flatten(x: np.ndarray, start: int, end: int) -> np.ndarray:
 def _narrow(x: np.ndarray, dim: int, start: int, length: int) -> np.ndarray:
     start = start % x.shape[dim] if start < 0 else start
     return x[(slice(None),) * (dim % x.ndim) + (slice(start, start + length),)]
+
+
+def _along(dim: int, index: Any) -> tuple[Any, ...]:
+    return (slice(None),) * dim + (index,)
+
+
+def _put_numpy(grad: np.ndarray, sizes: Sequence[int], key: tuple[Any, ...]) -> np.ndarray:
+    whole = np.zeros(sizes, grad.dtype)
+    whole[key] = grad
+    return whole
