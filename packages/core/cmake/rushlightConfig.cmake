@@ -46,6 +46,9 @@ function(rushlight_target_options target)
     -fno-math-errno -fno-trapping-math -ffunction-sections -fdata-sections)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -Wno-cast-function-type)  # method tables cast, as CPython asks
+  else()
+    target_compile_options(${target} PRIVATE -Wno-unknown-pragmas -Wno-pass-failed  # hints for GCC's vectoriser
+      -Wno-bitwise-conditional-parentheses -Wno-bitwise-instead-of-logical)
   endif()
   target_link_options(${target} PRIVATE $<IF:$<BOOL:${APPLE}>,-Wl$<COMMA>-dead_strip,-Wl$<COMMA>--gc-sections>)
   if(RL_SANITIZE)

@@ -16,7 +16,7 @@ static inline To saturate(From x) {
   constexpr From kLow = std::is_signed_v<To> ? -kEnd : From(0);
   const bool high = x >= kEnd;
   From inside = x < kLow ? kLow : x;
-  inside = (x != x) | high ? From(0) : inside;
+  inside = ((x != x) | high) ? From(0) : inside;
   // Small integers by way of int32, which the vector units convert.
   using Wide = std::conditional_t<(sizeof(To) < 4), int32_t, To>;
   return high ? kHigh : static_cast<To>(static_cast<Wide>(inside));

@@ -285,6 +285,13 @@ inline void direct_rows(int rows, int64_t n, int64_t k, StridedA<T> a, RowsB<T> 
 
 // ---- packing
 
+// GCC before 12 knows only the first spelling, Clang only the second.
+#if !defined(__clang__)
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, Index{__VA_ARGS__})
+#else
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+
 // dst[j][i] = src[i][j] for contiguous rows of src, in square blocks that live in registers.
 template <class T>
 struct Square {  // 32 bytes a side
@@ -295,36 +302,36 @@ struct Square {  // 32 bytes a side
 #pragma GCC unroll 8
     for (int i = 0; i < side; ++i) std::memcpy(&r[i], src + i * src_row, 32);
     if constexpr (sizeof(T) == 4) {
-      typedef int32_t Index __attribute__((vector_size(32)));
+      typedef int32_t Index __attribute__((vector_size(32), unused));
 #pragma GCC unroll 8
       for (int i = 0; i < 8; i += 2) {
-        s[i] = __builtin_shuffle(r[i], r[i + 1], Index{0, 8, 1, 9, 4, 12, 5, 13});
-        s[i + 1] = __builtin_shuffle(r[i], r[i + 1], Index{2, 10, 3, 11, 6, 14, 7, 15});
+        s[i] = SHUFFLE(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        s[i + 1] = SHUFFLE(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
       }
 #pragma GCC unroll 8
       for (int i = 0; i < 8; i += 4) {
 #pragma GCC unroll 8
         for (int x = 0; x < 2; ++x) {
-          r[i + 2 * x] = __builtin_shuffle(s[i + x], s[i + 2 + x], Index{0, 1, 8, 9, 4, 5, 12, 13});
-          r[i + 2 * x + 1] = __builtin_shuffle(s[i + x], s[i + 2 + x], Index{2, 3, 10, 11, 6, 7, 14, 15});
+          r[i + 2 * x] = SHUFFLE(s[i + x], s[i + 2 + x], 0, 1, 8, 9, 4, 5, 12, 13);
+          r[i + 2 * x + 1] = SHUFFLE(s[i + x], s[i + 2 + x], 2, 3, 10, 11, 6, 7, 14, 15);
         }
       }
 #pragma GCC unroll 8
       for (int i = 0; i < 4; ++i) {
-        s[i] = __builtin_shuffle(r[i], r[i + 4], Index{0, 1, 2, 3, 8, 9, 10, 11});
-        s[i + 4] = __builtin_shuffle(r[i], r[i + 4], Index{4, 5, 6, 7, 12, 13, 14, 15});
+        s[i] = SHUFFLE(r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        s[i + 4] = SHUFFLE(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
       }
     } else {
-      typedef int64_t Index __attribute__((vector_size(32)));
+      typedef int64_t Index __attribute__((vector_size(32), unused));
 #pragma GCC unroll 8
       for (int i = 0; i < 4; i += 2) {
-        s[i] = __builtin_shuffle(r[i], r[i + 1], Index{0, 4, 2, 6});
-        s[i + 1] = __builtin_shuffle(r[i], r[i + 1], Index{1, 5, 3, 7});
+        s[i] = SHUFFLE(r[i], r[i + 1], 0, 4, 2, 6);
+        s[i + 1] = SHUFFLE(r[i], r[i + 1], 1, 5, 3, 7);
       }
 #pragma GCC unroll 8
       for (int i = 0; i < 2; ++i) {
-        r[i] = __builtin_shuffle(s[i], s[i + 2], Index{0, 1, 4, 5});
-        r[i + 2] = __builtin_shuffle(s[i], s[i + 2], Index{2, 3, 6, 7});
+        r[i] = SHUFFLE(s[i], s[i + 2], 0, 1, 4, 5);
+        r[i + 2] = SHUFFLE(s[i], s[i + 2], 2, 3, 6, 7);
       }
 #pragma GCC unroll 8
       for (int i = 0; i < 4; ++i) s[i] = r[i];

@@ -395,7 +395,7 @@ int64_t first_place(const W* v, int64_t n, W value) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     W hit = 0;
-    for (int l = 0; l < kLanes; ++l) hit += (v[i + l] == value) | (v[i + l] != v[i + l]) ? W(1) : W(0);
+    for (int l = 0; l < kLanes; ++l) hit += ((v[i + l] == value) | (v[i + l] != v[i + l])) ? W(1) : W(0);
     if (hit != 0) break;
   }
   while (!(v[i] == value || v[i] != v[i])) ++i;

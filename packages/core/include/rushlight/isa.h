@@ -23,10 +23,11 @@ inline Isa isa() {
   static const Isa chosen = [] {
     Isa best = Isa::Base;
 #if defined(RL_HAVE_AVX2)
-    // The features of x86-64-v3 and x86-64-v4; the built-in also checks that the system saves their registers.
+    // The features of x86-64-v3 and x86-64-v4, as far as all compilers have names for them: what has AVX2 has the
+    // rest. The built-in also checks that the system saves their registers.
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-        __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c")) {
+        __builtin_cpu_supports("bmi2")) {
       best = Isa::Avx2;
     }
 #endif
