@@ -52,7 +52,7 @@ PyObject* define_op(PyObject*, PyObject* args) {
     op->mixed_devices = mixed;
     op->takes_out = takes_out && op->noutputs && !op->returns_view;
     op->returns_view |= op->family == Family::View;
-    op->accepts_numbers = op->family == Family::Pointwise && numbers;
+    op->accepts_numbers = numbers;
     op->record = Py_NewRef(record);
     if (op->family == Family::Pointwise) {
       op->impl = pointwise_impl;

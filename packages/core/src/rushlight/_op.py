@@ -79,8 +79,8 @@ class Op:
         aliases: Further names of the function and method.
         differentiable: False for an op whose results never carry gradients.
         mixed_devices: Whether the arguments may live on different devices.
-        numbers: Whether a pointwise op takes Python numbers for tensors after the first; by default where its overload
-            is named "Tensor", as PyTorch's overload beside "Scalar" is.
+        numbers: Whether it takes Python numbers for tensors after the first; by default a pointwise op whose overload
+            is named "Tensor" does, as PyTorch's overload beside "Scalar".
         dynamic: Whether the shape of the result depends on the elements of the arguments; it has no meta result then.
         arbitrary: Whether equal calls give different values, as random numbers or uninitialised memory.
         doc: Docstring of the public function, Google style.
@@ -127,7 +127,7 @@ class Op:
         self.aliases = tuple(aliases)
         self.differentiable = differentiable
         self.mixed_devices = mixed_devices
-        self.numbers = match["overload"] == "Tensor" if numbers is None else numbers
+        self.numbers = family.name == "pointwise" and match["overload"] == "Tensor" if numbers is None else numbers
         self.dynamic = dynamic
         self.arbitrary = arbitrary
         self.doc = doc

@@ -77,7 +77,7 @@ div = (
     .samples(binary(0.5, 4.0))
 )
 div_mode = (
-    Op("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", family=COMPOSITE, aliases=("divide",), inplace=True, doc=div.doc)
+    Op("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", numbers=True, family=COMPOSITE, aliases=("divide",), inplace=True, doc=div.doc)
     .composite(lambda self, other, *, rounding_mode: _div_mode(self, other, rounding_mode))
     .samples(binary(1, 5, rounding_mode="floor"), lambda x, y, rounding_mode: np.floor_divide(x, y))
 )

@@ -30,7 +30,7 @@ hardtanh = (
     )
     .array(lambda xp, x, low, high: xp.clip(x, low, high))
     .grad(self="where((self > min_val) & (self < max_val), grad, 0)")
-    .samples(_unary())
+    .samples(_unary(0, 2))
 )
 elu = (
     Op(
