@@ -60,7 +60,7 @@ T narrow(A a) {
   }
 }
 
-// Calls line(begin, m, forward offset) for tiles of m neighbouring lines; their element i is at begin + i * inner.
+// Calls f(begin, m) for tiles of m neighbouring lines; element i of the first is at begin + i * inner.
 template <class F>
 void for_tiles(int64_t outer, int64_t n, int64_t inner, F&& f) {
   const int64_t tiles = (inner + kColumns - 1) / kColumns;
@@ -79,11 +79,35 @@ double log_add(double a, double b) {
   return std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
 }
 
+// One line. Four elements are combined before they meet the running value, whose chain of dependences is the bottleneck.
+template <class T, class A, class Step>
+void line(const T* x, T* out, int64_t n, int64_t stride, A acc, Step step) {
+  if (stride < 0) {
+    x -= (n - 1) * stride;
+    out -= (n - 1) * stride;
+  }
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4, x += 4 * stride, out += 4 * stride) {
+    const A a = widen<A>(x[0]), b = step(a, widen<A>(x[stride]));
+    const A c = step(b, widen<A>(x[2 * stride])), d = step(c, widen<A>(x[3 * stride]));
+    out[0] = narrow<T>(step(acc, a));
+    out[stride] = narrow<T>(step(acc, b));
+    out[2 * stride] = narrow<T>(step(acc, c));
+    acc = step(acc, d);
+    out[3 * stride] = narrow<T>(acc);
+  }
+  for (; i < n; ++i, x += stride, out += stride) {
+    acc = step(acc, widen<A>(*x));
+    *out = narrow<T>(acc);
+  }
+}
+
 template <class T>
 void accumulate(Scan op, const T* x, T* out, int64_t outer, int64_t n, int64_t inner) {
   using A = typename AccOf<T>::type;
   for_tiles(outer, n, inner, [&](int64_t at, int64_t m) {
     const auto run = [&](A start, auto step, bool reverse) {
+      if (m == 1) return line<T>(x + at, out + at, n, reverse ? -inner : inner, start, step);
       A acc[kColumns];
       std::fill(acc, acc + m, start);
       for (int64_t k = 0; k < n; ++k) {

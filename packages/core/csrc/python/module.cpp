@@ -64,7 +64,7 @@ PyObject* define_op(PyObject*, PyObject* args) {
       op->writes_inplace = native->inplace;
       // Prologues that only move metadata, or that skip their loops, serve every device that has no kernel of its own.
       if (native->where) op->kernels[kMeta] = native->kernel;
-      bool everywhere = native->where == kOnEveryDevice && op->family != Family::Reduction;
+      bool everywhere = native->where == kOnEveryDevice;
       if (op->family == Family::View || op->family == Family::Factory || everywhere) op->impl = native->kernel;
     }
     adopt_natives(op.get());
@@ -336,6 +336,7 @@ PyMODINIT_FUNC PyInit__C() {
     register_copy_ops();
     register_factory_ops();
     register_matmul_ops();
+    register_order_ops();
     register_random_ops();
     register_reduction_ops();
     register_softmax_ops();

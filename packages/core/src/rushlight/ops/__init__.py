@@ -18,6 +18,7 @@ FAMILIES = (
     "_indexing",
     "_join",
     "_matmul",
+    "_order",
     "_pointwise",
     "_random",
     "_rearrange",
