@@ -218,7 +218,7 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
     if (on == requires_grad(t)) return 0;
     if (on && !is_inexact(t->dtype))
       raise(PyExc_RuntimeError,
-            "only Tensors of floating point and complex dtype can require gradients, got %s. Convert it with .float().",
+            "only Tensors of floating point dtype can require gradients, got %s. Convert it with .float().",
             name(t->dtype));
     if (!on && t->grad_fn)
       raise(PyExc_RuntimeError,

@@ -39,6 +39,7 @@ def leaves(sample):
         return type(value)(fill(v, tensors) for v in value) if type(value) in (tuple, list) else value
 
     def bind(op, *tensors):
+        torch.manual_seed(0)  # random operators are functions of their arguments too
         values = [fill(a, tensors) for a in args]
         if op.__name__.endswith("_") and isinstance(values[0], torch.Tensor):
             values[0] = values[0].clone()
@@ -76,3 +77,83 @@ def test_gradients_of_samples(record, dtype):
         checked += 1
     if not checked:
         pytest.skip("nothing differentiable")
+
+
+def compile_text(text, schema="mul.Tensor(Tensor self, Tensor other) -> Tensor"):
+    record = Op(schema).grad(self=text)
+    return compile_rule(record)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("grad * ", "not an expression"),
+        ("grad * others", "unknown name 'others'; the parameters are self, other"),
+        ("frobnicate(grad)", "there is no operator or function 'frobnicate'"),
+        ("shape(grad, 1)", "shape takes 1 positional arguments"),
+        ("[x for x in grad]", "cannot understand"),
+        ("expand(grad, (1, 2.5))", "a tuple in a rule holds integers"),
+    ],
+)
+def test_wrong_rules_are_refused_with_the_operator_and_the_rule(text, message):
+    with pytest.raises(RuleError, match=f"gradient rule of mul.Tensor: {message}"):
+        compile_text(text)
+
+
+def test_keywords_that_no_overload_has():
+    with pytest.raises(TypeError, match="no overload of"):
+        compile_text("sum(grad, dimension=1)")
+
+
+def test_unknown_parameters():
+    record = Op("mul.Tensor(Tensor self, Tensor other) -> Tensor").grad(input="grad")
+    with pytest.raises(RuleError, match="it has no parameter 'input'"):
+        compile_rule(record)
+
+
+def test_a_missing_rule_is_an_error_of_backward_that_names_operator_and_argument(leaf):
+    Op("_half_ruled(Tensor self, Tensor other) -> Tensor", function=False, method=False).array(lambda xp, x, y: x * y).grad(
+        self="grad * other"
+    ).define()
+    operator = torch._op.operators["_half_ruled"]
+    x, y = leaf([2.0]), leaf([3.0])
+    operator(x, y.detach()).sum().backward()
+    assert x.grad.item() == 3
+    with pytest.raises(NotImplementedError, match="_half_ruled: the gradient with respect to 'other' is not implemented"):
+        operator(x, y).sum().backward()
+
+
+def test_rules_with_control_flow_and_functions(leaf):
+    Op("_powers(Tensor self, int n, bool twice=False) -> Tensor", function=False, method=False).array(
+        lambda xp, x, n, twice: (1 + twice) * x**n
+    ).grad(self="(2 if twice and not n == 1 else 1) * n * grad * self ** (n - 1) if n != 0 else zeros_of(self)").define()
+    powers = torch._op.operators["_powers"]
+    x = leaf([3.0])
+    for n, twice, expected in ((2, False, 6), (2, True, 12), (0, True, 0), (1, False, 1)):
+        assert torch.autograd.grad(powers(x, n, twice).sum(), x)[0].item() == expected
+
+    seen = {}
+
+    def rule(grad, self_shape, other, needs):
+        seen.update(shape=self_shape, needs=needs)
+        return grad * other, None
+
+    record = Op("_scaled(Tensor self, Tensor other) -> Tensor", function=False, method=False).array(lambda xp, x, y: x * y)
+    record.grad(("self", "other"), rule).define()
+    y = leaf([[1.0, 2.0]])
+    torch._op.operators["_scaled"](y, leaf([5.0]).detach()).sum().backward()
+    assert y.grad.tolist() == [[5, 5]]
+    assert seen == {"shape": (1, 2), "needs": (True, False)}
+
+
+def test_only_what_a_rule_reads_is_kept(leaf):
+    import weakref
+
+    x = leaf([1.0, 2.0])
+    h = x * 2
+    alive = weakref.ref(h)
+    total = h.sum()
+    del h
+    assert alive() is None
+    total.backward()
+    assert x.grad.tolist() == [2, 2]
