@@ -95,6 +95,12 @@ PyObject* redispatch(Call& c) {
   return api->redispatch(c);
 }
 
+bool same_geometry(const Tensor* t, const std::vector<int64_t>& sizes_and_strides) {
+  return sizes_and_strides.size() == 2 * size_t{t->ndim} &&
+         std::equal(t->sizes, t->sizes + t->ndim, sizes_and_strides.begin()) &&
+         std::equal(t->strides, t->strides + t->ndim, sizes_and_strides.begin() + t->ndim);
+}
+
 PyObject* record_inplace(Call& c, Rule* rule) {
   Tensor* self = c.args[0].tensor;
   check_inplace(self);
@@ -106,6 +112,8 @@ PyObject* record_inplace(Call& c, Rule* rule) {
   Ref<> before;
   if (reads_self(rule, saves_needed(rule, edges.v, edges.n))) before = call(ops::clone, {arg(self)});
   r.self_before = before.get();
+  std::vector<int64_t> geometry(self->sizes, self->sizes + self->ndim);
+  geometry.insert(geometry.end(), self->strides, self->strides + self->ndim);
 
   auto result = Ref<>::check(redispatch(c));
   if (!is_inexact(self->dtype)) return result.release();
@@ -114,7 +122,10 @@ PyObject* record_inplace(Call& c, Rule* rule) {
   Ref<RuleNode> node(new_rule_node(r));
   edges.n = 0;
   attach_trace(node.get());
-  rebase_history(self, node.get());
+  if (same_geometry(self, geometry))
+    rebase_history(self, node.get());
+  else
+    set_history(self, node.get(), 0);  // transpose_ and its like change the view, not the base
   return result.release();
 }
 

@@ -168,3 +168,13 @@ def test_detached_tensors_share_memory_and_versions(leaf):
     d.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+def test_operators_that_turn_a_view_in_place(leaf):
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    b = x * 1
+    v = b[0:1]
+    v.t_()
+    (v * torch.from_numpy(np.array([[1.0], [2.0]]))).sum().backward()
+    assert x.grad.tolist() == [[1, 2], [0, 0]]
+    assert b.grad_fn.name() == "MulBackward0"
