@@ -60,34 +60,106 @@ int64_t nanoseconds() {
   return duration_cast<std::chrono::nanoseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
-void run_range(Loop loop, const Nest& nest, char* const* data, const void* params, int64_t begin, int64_t end) {
+void run_rows(Loop loop, const Nest& nest, char* const* data, const void* params, int64_t begin, int64_t end) {
   nest.walk(data, begin, end, [&](char* const* at, int64_t count) { loop(at, nest.strides[0], count, params); });
+}
+
+// ---- Short rows ----
+
+constexpr int64_t kShortRow = 32;
+constexpr int64_t kPackedBytes = 4096;
+
+// Rows that are short beside the next dimension, which the output walks without a gap.
+bool has_short_rows(const Nest& nest, const int64_t* sizes) {
+  if (sizes == nullptr || nest.ndim < 2 || nest.shape[0] >= kShortRow || nest.shape[1] < kShortRow) return false;
+  return nest.strides[0][0] == sizes[0] && nest.strides[1][0] == sizes[0] * nest.shape[0];
+}
+
+template <class T>
+void pack_rows(const char* in, int64_t along, int64_t down, int64_t row, int64_t rows, char* out) {
+  T* o = reinterpret_cast<T*>(out);
+  for (int64_t r = 0; r < rows; ++r, in += down) {
+    for (int64_t i = 0; i < row; ++i) *o++ = *reinterpret_cast<const T*>(in + i * along);
+  }
+}
+
+struct Bits128 {
+  uint64_t low, high;
+};
+
+void pack_rows(int64_t size, const char* in, int64_t along, int64_t down, int64_t row, int64_t rows, char* out) {
+  switch (size) {
+    case 1: return pack_rows<uint8_t>(in, along, down, row, rows, out);
+    case 2: return pack_rows<uint16_t>(in, along, down, row, rows, out);
+    case 4: return pack_rows<uint32_t>(in, along, down, row, rows, out);
+    case 8: return pack_rows<uint64_t>(in, along, down, row, rows, out);
+    default: return pack_rows<Bits128>(in, along, down, row, rows, out);
+  }
+}
+
+// Several rows a call: operands that walk dimensions 0 and 1 without a gap as they are, the others through buffers.
+void run_short_rows(Loop loop, const Nest& nest, char* const* data, const void* params, const int64_t* sizes,
+                    int64_t begin, int64_t end) {
+  alignas(64) char buffers[kMaxOperands][kPackedBytes];
+  const int64_t row = nest.shape[0], most = kPackedBytes / (row * 16);
+  bool direct[kMaxOperands];
+  for (int k = 0; k < nest.nops; ++k) {
+    direct[k] = nest.strides[0][k] == sizes[k] && nest.strides[1][k] == sizes[k] * row;
+  }
+  // The nest of whole rows, whose innermost dimension is dimension 1.
+  Nest outer = nest;
+  --outer.ndim;
+  for (int d = 0; d < outer.ndim; ++d) {
+    outer.shape[d] = nest.shape[d + 1];
+    for (int k = 0; k < nest.nops; ++k) outer.strides[d][k] = nest.strides[d + 1][k];
+  }
+  outer.walk(data, begin / row, end / row, [&](char* const* at, int64_t rows) {
+    for (int64_t r = 0; r < rows; r += most) {
+      const int64_t m = rows - r < most ? rows - r : most;
+      char* operands[kMaxOperands];
+      for (int k = 0; k < nest.nops; ++k) {
+        operands[k] = at[k] + r * nest.strides[1][k];
+        if (direct[k]) continue;
+        // What repeats in every row is packed once.
+        if (r == 0 || nest.strides[1][k] != 0) {
+          pack_rows(sizes[k], operands[k], nest.strides[0][k], nest.strides[1][k], row, m, buffers[k]);
+        }
+        operands[k] = buffers[k];
+      }
+      loop(operands, sizes, m * row, params);
+    }
+  });
 }
 
 }  // namespace
 
 void run_pointwise(Loop loop, int ndim, const int64_t* shape, int nops, char* const* data,
-                   const int64_t* const* strides, const void* params) {
+                   const int64_t* const* strides, const void* params, const int64_t* sizes) {
   if (ndim <= 1 && (ndim == 0 || shape[0] < kSmall)) {
     int64_t steps[kMaxOperands];
     for (int k = 0; k < nops; ++k) steps[k] = ndim == 0 ? 0 : strides[k][0];
     return loop(data, steps, ndim == 0 ? 1 : shape[0], params);
   }
   const Nest nest(ndim, shape, nops, strides);
-  if (nest.numel < kSmall || num_threads() == 1 || in_parallel_region()) {
-    if (nest.numel == 0) return;
-    if (nest.ndim == 1) return loop(data, nest.strides[0], nest.numel, params);
-    return run_range(loop, nest, data, params, 0, nest.numel);
-  }
+  if (nest.numel == 0) return;
+  // Work is cut at multiples of `unit` elements.
+  const bool packs = has_short_rows(nest, sizes);
+  const int64_t unit = packs ? nest.shape[0] : 1;
+  const auto run = [&](int64_t begin, int64_t end) {
+    packs ? run_short_rows(loop, nest, data, params, sizes, begin, end) : run_rows(loop, nest, data, params, begin, end);
+  };
+  if (nest.numel < kSmall || num_threads() == 1 || in_parallel_region()) return run(0, nest.numel);
   // The loops differ a hundredfold in cost: the first elements tell how much work a thread should take.
   const int64_t start = nanoseconds();
-  run_range(loop, nest, data, params, 0, kProbe);
-  const double cost = static_cast<double>(nanoseconds() - start + 1) / kProbe;
-  const int64_t rest = nest.numel - kProbe;
+  const int64_t probe = kProbe / unit * unit;
+  run(0, probe);
+  const double cost = static_cast<double>(nanoseconds() - start + 1) / static_cast<double>(probe);
+  const int64_t rest = nest.numel - probe;
   const int64_t worth = static_cast<int64_t>(kThreadNanoseconds / cost) & -kProbe;
   const int64_t grain = rest * cost < 2 * kThreadNanoseconds ? rest : worth < kSmall ? kSmall : worth;
-  parallel_for(0, rest, grain,
-               [&](int64_t begin, int64_t end) { run_range(loop, nest, data, params, begin + kProbe, end + kProbe); });
+  parallel_for(0, rest / unit, grain / unit, [&](int64_t begin, int64_t end) {
+    run(begin * unit + probe, end * unit + probe);
+  });
 }
 
 }  // namespace rl

@@ -263,8 +263,8 @@ RL_INLINE T between(T x, T low, T high) {
   return x < low ? low : x;
 }
 
-// e^x 2^kShift
-template <int kShift = 0, class T>
+// e^x 2^kShift. kBounded: the result is known to be a normal number (or NaN, whose place any value takes).
+template <int kShift = 0, bool kBounded = false, class T>
 RL_INLINE T exp(T x) {
   using R = Real<T>;
   const T shifted = madd(x, R::kLog2eHi + R::kLog2eLo, R::kRound);
@@ -272,12 +272,13 @@ RL_INLINE T exp(T x) {
   T r = madd(-n, R::kLn2Hi, x);
   r = madd(-n, R::kLn2Lo, r);
   const T y = 1 + madd(r * r, polynomial(r, R::kExp), r);
-  // The low bits of `shifted` are n. Subnormal results take a detour through normal ones.
-  constexpr UInt<T> kDetour = R::kMantissa * 2;
+  const UInt<T> exponent = bits(shifted) + UInt<T>(kShift);  // the low bits of `shifted` are n
+  if constexpr (kBounded) return from_bits<T>(bits(y) + (exponent << R::kMantissa));
+  // Subnormal results take a detour through normal ones.
   constexpr T kTiny = 1 / (T(UInt<T>(1) << R::kMantissa) * T(UInt<T>(1) << R::kMantissa));
   const bool subnormal = x < R::kExpSubnormal;
-  const UInt<T> exponent = bits(shifted) + (subnormal ? kDetour + kShift : UInt<T>(kShift));
-  const T scaled = from_bits<T>(bits(y) + (exponent << R::kMantissa)) * (subnormal ? kTiny : T(1));
+  const UInt<T> raised = exponent + (subnormal ? UInt<T>(2 * R::kMantissa) : UInt<T>(0));
+  const T scaled = from_bits<T>(bits(y) + (raised << R::kMantissa)) * (subnormal ? kTiny : T(1));
   const T finite = x < R::kExpLow ? T(0) : scaled;
   return x <= R::kExpHigh - T(M_LN2) * kShift ? finite : x + R::kInf;  // NaN comes through
 }
@@ -316,8 +317,9 @@ RL_INLINE T tanh(T x) {
   const T a = vm::abs(x);
   const T z = x * x;
   const T small = madd(x * z, polynomial(z, Real<T>::kTanh), x);
-  const T large = copysign(1 - 2 / (vm::exp(2 * a) + 1), x);
-  return a < T(0.55) ? small : large;
+  const T e = vm::exp<0, true>(2 * (a > 22 ? T(22) : a));
+  const T large = copysign(1 - 2 / (e + 1), x);
+  return a >= T(0.55) ? large : small;  // NaN comes through
 }
 
 template <class T>

@@ -227,9 +227,11 @@ void run_on_cpu(const Plan& p, Tensor* out, Loop loop, Params& params) {
   char* data[kMaxInputs + 1] = {out->data};
   bool flat = out->contiguous();
   int64_t flat_strides[kMaxInputs + 1] = {itemsize(out->dtype)};
+  int64_t item_sizes[kMaxInputs + 1] = {itemsize(out->dtype)};
   for (int i = 0; i < p.n; ++i) {
     Arg& a = *p.in[i];
     DType want = i < p.first ? DType::Bool : p.compute;
+    item_sizes[i + 1] = itemsize(want);
     if (!a.is_tensor()) {
       if (is_integral(want) && a.kind == Kind::Int && !p.first)
         numbers[i].i = a.i;  // wraps around, as the cast of a tensor would
@@ -266,7 +268,7 @@ void run_on_cpu(const Plan& p, Tensor* out, Loop loop, Params& params) {
     else
       std::fill_n(all[i + 1], p.ndim, 0);
   }
-  run_pointwise(loop, p.ndim, p.sizes, p.n + 1, data, strides, params.pointer);
+  run_pointwise(loop, p.ndim, p.sizes, p.n + 1, data, strides, params.pointer, item_sizes);
 }
 
 }  // namespace
