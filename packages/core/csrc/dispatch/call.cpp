@@ -320,6 +320,32 @@ PyObject* arg_to_object(const Arg& a) {
   return nullptr;
 }
 
+// The type of the results of all overloads of an op, rushlight.return_types.<op>.
+static PyTypeObject* result_type(const OpRecord* op) {
+  static auto* types = new std::unordered_map<std::string, PyTypeObject*>();
+  std::string name = op->name_text.substr(0, op->name_text.find('.'));
+  PyTypeObject*& type = (*types)[name];
+  if (!type) {
+    name = "rushlight.return_types." + name;
+    std::vector<PyStructSequence_Field> fields;
+    for (const std::string& field : op->result_names) fields.push_back({field.c_str(), nullptr});
+    fields.push_back({nullptr, nullptr});
+    PyStructSequence_Desc description = {name.c_str(), nullptr, fields.data(), static_cast<int>(op->result_names.size())};
+    type = PyStructSequence_NewType(&description);
+    if (!type) throw PythonError();
+  }
+  return type;
+}
+
+PyObject* results(const Op* op, Ref<Tensor>* values, int n) {
+  auto* record = static_cast<const OpRecord*>(op);
+  bool named = static_cast<int>(record->result_names.size()) == n;
+  Ref<> tuple = Ref<>::check(named ? PyStructSequence_New(result_type(record)) : PyTuple_New(n));
+  for (int i = 0; i < n; ++i)
+    named ? PyStructSequence_SetItem(tuple.get(), i, values[i].release_object()) : (void)PyTuple_SET_ITEM(tuple.get(), i, values[i].release_object());
+  return tuple.release();
+}
+
 // ---- array kernels
 
 // Calls fn(xp, *args) with backend arrays for tensors and wraps what it returns. Half precision computes in float32, as it
@@ -373,10 +399,9 @@ PyObject* run_array_kernel(Call& c, const Op* op) {
   if (op->noutputs == 0) return result.release();
   if (op->noutputs == 1) return wrap(result.get());
   Ref<> items = Ref<>::check(PySequence_Tuple(result.get()));
-  Ref<> tensors = Ref<>::check(PyTuple_New(PyTuple_GET_SIZE(items.get())));
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
-    PyTuple_SET_ITEM(tensors.get(), i, wrap(PyTuple_GET_ITEM(items.get(), i)));
-  return tensors.release();
+  std::vector<Ref<Tensor>> tensors;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) tensors.emplace_back(as_tensor(wrap(PyTuple_GET_ITEM(items.get(), i))));
+  return results(op, tensors.data(), static_cast<int>(tensors.size()));
 }
 
 }  // namespace rl

@@ -25,6 +25,7 @@ struct OpRecord : Op {
   std::vector<std::pair<PyObject*, int>> keys;  // names and NumPy's spellings of them → index
   int npositional = 0;
   bool writes_inplace = false;  // the native kernel honours Call::inplace
+  std::vector<std::string> result_names;        // of `-> (Tensor values, Tensor indices)`; empty where they have none
   int varargs = -1;  // index of the int list that absorbs loose ints (`view(2, 3)`), or -1
 };
 
@@ -112,6 +113,7 @@ bool number_from_object(PyObject*, Arg*);  // Python and NumPy numbers; false: s
 std::string short_name(const Op*);         // without its overload, as the user wrote it
 PyObject* arg_to_object(const Arg&);       // new reference
 PyObject* run_array_kernel(Call&, const Op*);
+PyObject* results(const Op*, Ref<Tensor>* values, int n);  // a tuple, named as the schema names its results
 PyObject* without_kernel(Call&);           // NotImplementedError, or the CPU's result where the backend allows it
 
 // Writes `value` over `target`: in-place results and out=. Checks that the dtype can be cast.

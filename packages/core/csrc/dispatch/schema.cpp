@@ -202,7 +202,7 @@ class Parser {
       Param p{};
       type(p);
       skip();
-      if (std::isalpha(static_cast<unsigned char>(*p_))) word("a result name");
+      if (std::isalpha(static_cast<unsigned char>(*p_))) op->result_names.push_back(word("a result name"));
       if (p.is_alias) op->returns_view = true;
       if (p.type == ParamType::Tensor) ++op->noutputs;
       if (p.type == ParamType::Tensors) op->noutputs = -1;

@@ -29,9 +29,7 @@ class Generator;
 Generator& generator_of(const Call&, const Arg&);
 void init_generator_type(PyObject* module);
 
-// The result of an op that returns several named tensors, as PyTorch's torch.return_types has it.
-PyObject* named_tuple(const char* name, const char* const* fields, Ref<Tensor>* values, int n);
-void register_gather_ops();
+oid register_gather_ops();
 void register_indexing_ops();
 void register_join_ops();
 void register_view_ops();

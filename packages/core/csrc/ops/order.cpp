@@ -72,8 +72,7 @@ PyObject* running_extreme_kernel(Call& c) {
     Unlocked unlocked(self->numel > kUnlockAbove);
     run_scan(op, self->dtype, in->data, out[0]->data, indices_of(out[1]), s.outer, s.n, s.inner);
   }
-  static const char* const fields[] = {"values", "indices"};
-  return named_tuple(name, fields, out, 2);
+  return results(c.op, out, 2);
 }
 
 // ---- sorting
@@ -94,8 +93,7 @@ PyObject* sort_kernel(Call& c) {
     run_sort(self->dtype, in->data, kValues ? out[0]->data : nullptr, indices_of(out[1]), s.outer, s.n, s.inner, descending.to_bool());
   }
   if (!kValues) return out[1].release_object();
-  static const char* const fields[] = {"values", "indices"};
-  return named_tuple("sort", fields, out, 2);
+  return results(c.op, out, 2);
 }
 
 // (self, k, dim, largest, sorted) -> (values, indices)
@@ -112,8 +110,7 @@ PyObject* topk_kernel(Call& c) {
     Unlocked unlocked(self->numel > kUnlockAbove / 8);
     run_topk(self->dtype, in->data, out[0]->data, indices_of(out[1]), s.outer, s.n, s.inner, k, c.args[3].to_bool());
   }
-  static const char* const fields[] = {"values", "indices"};
-  return named_tuple("topk", fields, out, 2);
+  return results(c.op, out, 2);
 }
 
 PyObject* pick_along(Call& c, const char* name, Pick pick, const Arg& along, bool keepdim, int64_t k) {
@@ -129,8 +126,7 @@ PyObject* pick_along(Call& c, const char* name, Pick pick, const Arg& along, boo
     Unlocked unlocked(self->numel > kUnlockAbove / 8);
     run_pick(pick, self->dtype, in->data, out[0]->data, indices_of(out[1]), s.outer, s.n, s.inner, k - 1);
   }
-  static const char* const fields[] = {"values", "indices"};
-  return named_tuple(name, fields, out, 2);
+  return results(c.op, out, 2);
 }
 
 PyObject* kthvalue_kernel(Call& c) { return pick_along(c, "kthvalue", Pick::Kth, c.args[2], c.args[3].to_bool(), c.args[1].to_int()); }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 
 #include "../kernels/copy.h"
 #include "ops.h"
@@ -26,22 +25,6 @@ uint64_t dim_mask(const char* op, const Arg& dim, int ndim, bool empty_is_all) {
     mask |= bit;
   }
   return mask & all_dims(ndim);  // dimension 0 of a 0-d tensor is none
-}
-
-PyObject* named_tuple(const char* name, const char* const* fields, Ref<Tensor>* values, int n) {
-  static auto* types = new std::map<std::string, PyTypeObject*>();
-  PyTypeObject*& type = (*types)[name];
-  if (!type) {
-    std::string full = std::string("rushlight.return_types.") + name;
-    PyStructSequence_Field members[8] = {};
-    for (int i = 0; i < n; ++i) members[i].name = fields[i];
-    PyStructSequence_Desc description = {full.c_str(), nullptr, members, n};
-    type = PyStructSequence_NewType(&description);
-    if (!type) throw PythonError();
-  }
-  Ref<> tuple = Ref<>::check(PyStructSequence_New(type));
-  for (int i = 0; i < n; ++i) PyStructSequence_SetItem(tuple.get(), i, values[i].release_object());
-  return tuple.release();
 }
 
 namespace {
@@ -211,8 +194,7 @@ PyObject* extreme_dim_kernel(Call& c) {
   ReduceParams params;
   params.second = out[0]->data;
   reduce_into(c, op, self, mask, out[1].get(), params);
-  static const char* const fields[] = {"values", "indices"};
-  return named_tuple(name, fields, out, 2);
+  return results(c.op, out, 2);
 }
 
 // aminmax(self, *, dim, keepdim) -> (min, max)
@@ -226,8 +208,7 @@ PyObject* aminmax_kernel(Call& c) {
   Ref<Tensor> out[] = {make(shape, self->dtype, self->device), make(shape, self->dtype, self->device)};
   reduce_into(c, Reduce::Amin, self, mask, out[0].get());
   reduce_into(c, Reduce::Amax, self, mask, out[1].get());
-  static const char* const fields[] = {"min", "max"};
-  return named_tuple("aminmax", fields, out, 2);
+  return results(c.op, out, 2);
 }
 
 // ---- truth: (self, dim, keepdim)
@@ -311,7 +292,7 @@ PyObject* var_kernel(Call& c) {
     }
   }
   if (!kMean) return out[0].release_object();
-  return Ref<>::check(PyTuple_Pack(2, out[0].object(), out[1].object())).release();
+  return results(c.op, out, 2);
 }
 
 // ---- norms: (self, ord, dim, keepdim, *, dtype)

@@ -425,6 +425,7 @@ bincount = (
     Op(
         "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
         differentiable=False,
+        dynamic=True,
         out=False,
         doc="How often each integer from 0 on occurs in a 1-d tensor, or the sum of the weights where it does.",
     )
@@ -506,6 +507,7 @@ unique = (
         "unique(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor",
         family=COMPOSITE,
         differentiable=False,
+        dynamic=True,
         out=False,
         doc="""The distinct elements in ascending order, or with `dim` the distinct slices along it.
 
@@ -535,6 +537,7 @@ unique_consecutive = (
         "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor",
         family=COMPOSITE,
         differentiable=False,
+        dynamic=True,
         out=False,
         doc="The elements without those that equal the one before; arguments and results as of `unique`.",
     )
@@ -677,8 +680,8 @@ def _unique(self: Any, return_inverse: bool, return_counts: bool, dim: int | Non
 
     rows = self.reshape(-1, 1) if dim is None else (self.movedim(dim, 0) if self.ndim else self.reshape(1))
     slices = rows
-    rows = rows.reshape(rows.shape[0], -1)
     n = rows.shape[0]
+    rows = rows.reshape(n, rows.numel() // max(n, 1))
     order = rushlight.arange(n, device=self.device)
     if not consecutive:
         for column in range(rows.shape[1] - 1, -1, -1):  # stable sorts, the most significant last

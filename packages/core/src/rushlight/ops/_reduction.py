@@ -103,7 +103,11 @@ mean = (
             RuntimeError: The dtype is an integer's or bool.
         """,
     )
-    .array(lambda xp, x, dim, keepdim, dtype: xp.mean(x, axis=_axis(dim) if x.ndim else None, keepdims=keepdim, dtype=dtype))
+    .array(
+        lambda xp, x, dim, keepdim, dtype: xp.mean(
+            x, axis=_axis(dim) if x.ndim else None, keepdims=keepdim, dtype=dtype
+        )
+    )
     .grad(self="expand_reduced(grad / reduced_numel(self, dim), self, dim, keepdim)")
     .samples(_over_dims(empty=False))
 )
@@ -310,7 +314,7 @@ def _spread(name: str, root: bool, with_mean: bool) -> tuple[Op, ...]:
         correction: Degrees of freedom to take away; 1 by default.
         keepdim: Whether the dimensions stay, with size 1.
     """
-    results = f"(Tensor {name.split('_')[0]}, Tensor mean)" if with_mean else "Tensor"
+    results = "(Tensor, Tensor)" if with_mean else "Tensor"
 
     def array(xp: Any, x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
         ddof = 1 if correction is None else correction
@@ -373,8 +377,10 @@ vector_norm = (
         family=REDUCTION,
         function=False,
         method=False,
-        doc="""`(sum |x|^ord)^(1/ord)` over the dimensions of `dim`; the largest or smallest magnitude for an infinite `ord`,
-        the number of elements that are not zero for 0. Does not overflow where the norm itself fits.
+        doc="""`(sum |x|^ord)^(1/ord)` over the dimensions of `dim`.
+
+        The largest or smallest magnitude for an infinite `ord`, the number of elements that are not zero for 0. Does not
+        overflow where the norm itself fits.
         """,
     )
     .array(
