@@ -53,7 +53,8 @@ namespace {
 // Below this many elements not even the dearest loop is worth a second thread.
 constexpr int64_t kSmall = 8192;
 constexpr int64_t kProbe = 2048;
-constexpr double kThreadNanoseconds = 25000;
+constexpr double kWorthNanoseconds = 50000;  // work that a second thread shortens
+constexpr double kChunkNanoseconds = 8000;   // short, so that threads end together
 
 int64_t nanoseconds() {
   using namespace std::chrono;
@@ -155,8 +156,8 @@ void run_pointwise(Loop loop, int ndim, const int64_t* shape, int nops, char* co
   run(0, probe);
   const double cost = static_cast<double>(nanoseconds() - start + 1) / static_cast<double>(probe);
   const int64_t rest = nest.numel - probe;
-  const int64_t worth = static_cast<int64_t>(kThreadNanoseconds / cost) & -kProbe;
-  const int64_t grain = rest * cost < 2 * kThreadNanoseconds ? rest : worth < kSmall ? kSmall : worth;
+  const int64_t chunk = static_cast<int64_t>(kChunkNanoseconds / cost) & -kProbe;
+  const int64_t grain = rest * cost < kWorthNanoseconds ? rest : chunk < kSmall ? kSmall : chunk;
   parallel_for(0, rest / unit, grain / unit, [&](int64_t begin, int64_t end) {
     run(begin * unit + probe, end * unit + probe);
   });

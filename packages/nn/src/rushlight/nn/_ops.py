@@ -22,5 +22,6 @@ def records() -> list[Op]:
 def __getattr__(name: str) -> Any:
     for key in (f"nn::{name}", name):
         if key in operators:
+            globals()[name] = operators[key]  # found at once from now on
             return operators[key]
     raise AttributeError(f"rushlight.nn has no operator {name!r}")
