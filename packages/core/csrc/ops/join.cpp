@@ -12,6 +12,20 @@ using ll = long long;
 
 constexpr int64_t kCopyInPlace = 1 << 16;  // bytes up to which rows are copied here, without the n-dimensional copy
 
+// An array of n, on the stack where n is small.
+template <class T>
+class SmallList {
+ public:
+  explicit SmallList(int n) : many_(n > 16 ? n : 0), data_(n > 16 ? many_.data() : few_) {}
+  T* data() { return data_; }
+  T& operator[](int i) { return data_[i]; }
+
+ private:
+  T few_[16] = {};
+  std::vector<T> many_;
+  T* data_;
+};
+
 // Copies tensors side by side along `dim` of `r`; each covers `lengths[i]` of it.
 void join(Tensor* r, int dim, Tensor* const* tensors, int n, const int64_t* lengths) {
   bool dense = r->is_cpu() && r->nbytes() <= kCopyInPlace;
@@ -54,7 +68,8 @@ DType common_dtype(Tensor* const* tensors, int n) {
 PyObject* cat_kernel(Call& c) {
   int n = c.args[0].count;
   if (!n) fail(PyExc_ValueError, "torch.cat(): expected a non-empty list of Tensors");
-  std::vector<Tensor*> tensors(c.args[0].tensors, c.args[0].tensors + n);
+  SmallList<Tensor*> tensors(n);
+  std::copy_n(c.args[0].tensors, n, tensors.data());
   const Tensor* first = nullptr;
   DType dtype = common_dtype(tensors.data(), n);
   for (int i = 0; i < n; ++i) {
@@ -73,7 +88,7 @@ PyObject* cat_kernel(Call& c) {
   }
   int dim = static_cast<int>(wrap_dim("cat", c.args[1].i, first->ndim));
   Dims sizes(first->ndim, first->sizes);
-  std::vector<int64_t> lengths(n);
+  SmallList<int64_t> lengths(n);
   sizes[dim] = 0;
   for (int i = 0; i < n; ++i) {
     const Tensor* t = tensors[i];
@@ -107,11 +122,9 @@ PyObject* stack_kernel(Call& c) {
   Dims sizes(first->ndim + 1);
   for (int d = 0; d <= first->ndim; ++d) sizes[d] = d == dim ? n : first->sizes[d - (d > dim)];
   Ref<Tensor> r = empty(sizes.n, sizes.v, common_dtype(tensors, n), c.device);
-  int64_t few[32];
-  std::vector<int64_t> many(n > 32 ? n : 0);
-  int64_t* lengths = n > 32 ? many.data() : few;
-  std::fill_n(lengths, n, 1);
-  join(r.get(), dim, tensors, n, lengths);
+  SmallList<int64_t> lengths(n);
+  std::fill_n(lengths.data(), n, 1);
+  join(r.get(), dim, tensors, n, lengths.data());
   return r.release_object();
 }
 

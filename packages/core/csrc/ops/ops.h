@@ -36,6 +36,7 @@ void register_join_ops();
 void register_view_ops();
 void add_view_attributes();             // T, mT, H, mH, real, imag
 void init_construct(PyObject* module);  // tensor, as_tensor, frombuffer …
+void init_dlpack(PyObject* module);
 // A tensor with the values of Python data: numbers, nested sequences, arrays (ops/construct.cpp).
 Ref<Tensor> tensor_from_data(PyObject* data);
 

@@ -601,7 +601,8 @@ PyObject* named_split_kernel(Call& c) {
 
 PyObject* unbind_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
-  if (!t->ndim) fail(PyExc_IndexError, "Dimension specified as %lld but tensor has no dimensions", static_cast<ll>(c.args[1].i));
+  if (!t->ndim)
+    fail(PyExc_IndexError, "Dimension specified as %lld but tensor has no dimensions", static_cast<ll>(c.args[1].i));
   int dim = dim_of("unbind", c.args[1].i, t);
   Geometry g(t);
   g.erase(dim);
@@ -684,6 +685,23 @@ PyObject* unfold_kernel(Call& c) {
 
 PyObject* alias_kernel(Call& c) { return alias(c.args[0].tensor).release_object(); }
 PyObject* detach_kernel(Call& c) { return detach(c.args[0].tensor).release_object(); }
+
+// ---- gradients of parts: zeros with the gradient where the part was
+
+// The arguments are those of the view op, with the gradient and the sizes of the whole in place of the tensor.
+template <Kernel part>
+PyObject* part_backward_kernel(Call& c) {
+  Tensor* grad = c.args[0].tensor;
+  Ref<Tensor> whole = full(c.args[1].count, c.args[1].ints, grad->dtype, grad->device, arg(int64_t{0}));
+  Arg args[kMaxParams];
+  args[0] = arg(whole.get());
+  std::copy(c.args + 2, c.args + c.op->nparams, args + 1);
+  Call inner = c;
+  inner.args = args;
+  Ref<> target = Ref<>::check(part(inner));
+  copy_into(as_tensor(target.get()), grad);
+  return whole.release_object();
+}
 
 // ---- other element types over the same bytes
 
@@ -956,6 +974,9 @@ void register_view_ops() {
       {"dsplit.array", named_split_kernel<2>, true},
       {"unbind.int", unbind_kernel, true},
       {"diagonal", diagonal_kernel, true},
+      {"select_backward", part_backward_kernel<select_kernel>, true},
+      {"slice_backward", part_backward_kernel<slice_kernel>, true},
+      {"diagonal_backward", part_backward_kernel<diagonal_kernel>, true},
       {"as_strided", as_strided_kernel, true},
       {"unfold", unfold_kernel, true},
       {"alias", alias_kernel, true},

@@ -331,6 +331,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_override_layers();
     init_memory_format(module.get());
     init_construct(module.get());
+    init_dlpack(module.get());
     add_view_attributes();
     register_convert_ops();
     register_copy_ops();

@@ -30,6 +30,7 @@ from ._C import (
     float16 as float16,
     float32 as float32,
     float64 as float64,
+    from_dlpack as from_dlpack,
     from_numpy as from_numpy,
     frombuffer as frombuffer,
     get_default_dtype as get_default_dtype,

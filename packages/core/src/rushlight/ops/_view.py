@@ -311,9 +311,7 @@ select_backward = (
         method=False,
         function=False,
         doc="Zeros with `grad` at one place of `dim`.",
-    )
-    .composite(lambda grad, input_sizes, dim, index: _put_view(grad, input_sizes, lambda x: x.select(dim, index)))
-    .grad(grad="select(grad, dim, index)")
+    ).grad(grad="select(grad, dim, index)")
 ).samples(_calls(((3,), (3, 2), 1, 0)), lambda grad, sizes, dim, index: _put_numpy(grad, sizes, _along(dim, index)))
 slice_ = (
     Op(
@@ -334,13 +332,7 @@ slice_backward = (
         method=False,
         function=False,
         doc="Zeros with `grad` in a slice of `dim`.",
-    )
-    .composite(
-        lambda grad, input_sizes, dim, start, end, step: _put_view(
-            grad, input_sizes, lambda x: _slice(x, dim, start, end, step)
-        )
-    )
-    .grad(grad="slice(grad, dim, start, end, step)")
+    ).grad(grad="slice(grad, dim, start, end, step)")
 ).samples(
     _calls(((2,), (5,), 0, 1, 4, 2)),
     lambda grad, sizes, dim, *bounds: _put_numpy(grad, sizes, _along(dim, slice(*bounds))),
@@ -504,13 +496,7 @@ diagonal_backward = (
         method=False,
         function=False,
         doc="Zeros with `grad` on a diagonal.",
-    )
-    .composite(
-        lambda grad, input_sizes, offset, dim1, dim2: _put_view(
-            grad, input_sizes, lambda x: x.diagonal(offset, dim1, dim2)
-        )
-    )
-    .grad(grad="diagonal(grad, offset, dim1, dim2)")
+    ).grad(grad="diagonal(grad, offset, dim1, dim2)")
 ).samples(_calls(((2,), (2, 3), 0, 0, 1)), lambda grad, sizes, *args: _put_numpy(grad, sizes, (range(2), range(2))))
 as_strided = (
     Op(
@@ -675,12 +661,6 @@ set_ = Op(
 
 
 # -- shared by rules
-
-
-def _put_view(grad: Any, sizes: Sequence[int], view: Any) -> Any:
-    whole = grad.new_zeros(sizes)
-    view(whole).copy_(grad)
-    return whole
 
 
 def _slice(x: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
