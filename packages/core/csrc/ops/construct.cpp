@@ -403,11 +403,11 @@ PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kwna
 PyObject* frombuffer(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     static const char* names[] = {"buffer", "dtype", "count", "offset", "requires_grad", nullptr};
-    PyObject *source, *dtype;
+    PyObject *source, *dtype = Py_None;
     long long count = -1, offset = 0;
     Options o;
     int requires_grad = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O$OLLp:frombuffer", const_cast<char**>(names), &source, &dtype,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OLLp:frombuffer", const_cast<char**>(names), &source, &dtype,
                                      &count, &offset, &requires_grad))
       return nullptr;
     take_dtype(o, dtype, "frombuffer");

@@ -1,0 +1,217 @@
+"""x[key] and x[key] = value against NumPy, edges and errors as PyTorch has them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from hypothesis.extra import numpy as hnp
+
+import rushlight as torch
+
+
+def to_torch(key):
+    if isinstance(key, tuple):
+        return tuple(map(to_torch, key))
+    return torch.from_numpy(np.array(key)) if isinstance(key, np.ndarray) else key
+
+
+@st.composite
+def arrays_and_keys(draw):
+    """An array with strides in any order, and a key of slices, integers, None, ellipsis, index arrays and masks."""
+    shape = draw(hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=4))
+    order = draw(st.permutations(range(len(shape))))
+    array = np.arange(np.prod(shape), dtype=np.float32).reshape(shape).transpose(order)
+    key = draw(hnp.basic_indices(array.shape, max_dims=3, allow_newaxis=True)) if draw(st.booleans()) else ()
+    key = list(key) if isinstance(key, tuple) else [key]
+    dim = sum(k is not None for k in key)
+    if Ellipsis in key:
+        return array, tuple(key)
+    for size in array.shape[dim : dim + draw(st.integers(0, 3))]:
+        if draw(st.booleans()):
+            key.append(draw(hnp.arrays(np.bool_, size)))
+        elif size:
+            places = draw(st.sampled_from([(2,), (1, 2), (2, 1)]))
+            key.append(draw(hnp.arrays(np.int64, places, elements=st.integers(-size, size - 1))))
+        else:
+            key.append(slice(None))
+    return array, tuple(key)
+
+
+@settings(max_examples=400, deadline=None)
+@given(arrays_and_keys())
+def test_get_item_as_numpy(case):
+    array, key = case
+    try:
+        expected = np.asarray(array[key])
+    except IndexError:
+        with pytest.raises(IndexError):
+            torch.from_numpy(array)[to_torch(key)]
+        return
+    actual = torch.from_numpy(array)[to_torch(key)]
+    assert tuple(actual.shape) == expected.shape
+    np.testing.assert_array_equal(actual.numpy(), expected)
+
+
+@settings(max_examples=400, deadline=None)
+@given(arrays_and_keys(), st.booleans())
+def test_set_item_as_numpy(case, number):
+    array, key = case
+    expected = array.copy()
+    tensor = torch.from_numpy(array.copy())
+    try:
+        expected[key]
+    except IndexError:
+        return
+    expected[key] = 7
+    tensor[to_torch(key)] = 7 if number else torch.tensor(7.0)
+    np.testing.assert_array_equal(tensor.numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "message"),
+    [
+        (5, IndexError, "index 5 is out of bounds for dimension 0 with size 2"),
+        ((0, 5), IndexError, "index 5 is out of bounds for dimension 1 with size 3"),
+        ((0, 0, 0), IndexError, "too many indices for tensor of dimension 2"),
+        (1.0, IndexError, "only integers, slices"),
+        ({}, IndexError, "only integers, slices"),
+        (2**70, ValueError, "Overflow when unpacking long long"),
+        (slice(None, None, 0), ValueError, "slice step cannot be zero"),
+        ([[0, 1], [0, 1, 2]], IndexError, "shape mismatch: indexing tensors could not be broadcast"),
+        ([7], IndexError, "index 7 is out of bounds for dimension 0 with size 2"),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
+def test_bad_keys(key, error, message):
+    x = torch.zeros(2, 3)
+    with pytest.raises(error, match=message):
+        x[key]
+    with pytest.raises(error, match=message):
+        x[key] = 1
+
+
+def test_bad_index_tensors():
+    x = torch.zeros(2, 3)
+    with pytest.raises(IndexError, match="tensors used as indices must be long, int, byte or bool"):
+        x[torch.zeros(1)]
+    with pytest.raises(IndexError, match=r"The shape of the mask \[3\] at index 0 does not match"):
+        x[torch.zeros(3, dtype=torch.bool)]
+
+
+def test_zero_dimensional():
+    x = torch.tensor(1.5)
+    with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
+        x[0]
+    assert x[None].shape == (1,)
+    assert x[...].item() == 1.5
+    assert x[True].shape == (1,)
+    assert x[False].shape == (0,)
+    with pytest.raises(TypeError, match="iteration over a 0-d tensor"):
+        iter(x)
+
+
+def test_negative_steps():
+    x = torch.arange(5)
+    assert x[::-1].tolist() == [4, 3, 2, 1, 0]
+    assert x[3:0:-2].tolist() == [3, 1]
+    x[::-1] = torch.tensor([9, 8, 7, 6, 5])
+    assert x.tolist() == [5, 6, 7, 8, 9]
+
+
+def test_views_share_memory_and_masks_do_not():
+    x = torch.zeros(2, 3)
+    x[0][1] = 1
+    x[:, 2].fill_(2)
+    assert x.tolist() == [[0, 1, 2], [0, 0, 2]]
+    x[x > 0].fill_(9)
+    assert x.max().item() == 2
+
+
+def test_set_item_values():
+    x = torch.zeros(2, 3)
+    x[0] = torch.ones(1, 1, 3)  # leading ones may go
+    assert x[0].tolist() == [1, 1, 1]
+    x[0] = torch.tensor([1, 2, 3])  # converted
+    assert x[0].tolist() == [1, 2, 3]
+    with pytest.raises(TypeError, match=r"can't assign a list to a torch.FloatTensor"):
+        x[0] = [1, 2, 3]
+    with pytest.raises(RuntimeError, match="expanded size of the tensor"):
+        x[0] = torch.ones(2)
+    with pytest.raises(RuntimeError, match=r"shape mismatch: value tensor of shape \[2\]"):
+        x[[0, 1]] = torch.ones(2)
+    with pytest.raises(RuntimeError, match="Index put requires the source and destination dtypes match"):
+        x[[0, 1]] = torch.ones(2, 3, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="value cannot be converted"):
+        x[0] = 1 + 2j
+    with pytest.raises(TypeError, match="does not support deleting"):
+        del x[0]
+
+
+def test_writing_to_shared_elements_is_refused():
+    x = torch.zeros(3).expand(2, 3)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        x[:] = 1
+    x[0] = 1  # one row alone shares nothing
+    assert x.tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_set_item_from_itself():
+    x = torch.arange(5)
+    x[1:] = x[:-1]
+    assert x.tolist() == [0, 0, 1, 2, 3]
+    x[torch.tensor([0, 1])] = x[3:]
+    assert x.tolist() == [2, 3, 1, 2, 3]
+
+
+def test_set_item_bumps_the_version_once():
+    x = torch.zeros(3)
+    before = x._version
+    x[0] = 1
+    x[torch.tensor([1])] = 2
+    assert x._version == before + 2
+
+
+def test_index_put_accumulates_in_order():
+    x = torch.zeros(3)
+    x.index_put_((torch.tensor([0, 0, 2]),), torch.tensor([1.0, 2.0, 4.0]), accumulate=True)
+    assert x.tolist() == [3, 0, 4]
+
+
+@pytest.mark.parametrize("op", [torch.gather, torch.scatter, torch.scatter_add])
+def test_lines_check_their_indices(op):
+    x, more = torch.zeros(2, 3), () if op is torch.gather else (torch.zeros(2, 1),)
+    for bad in (3, -1):
+        with pytest.raises(RuntimeError, match=f"index {bad} is out of bounds for dimension 1 with size 3"):
+            op(x, 1, torch.tensor([[0], [bad]]), *more)
+    with pytest.raises(RuntimeError, match="same number of dimensions"):
+        op(x, 1, torch.tensor([0]), *more)
+
+
+def test_scatter_of_equal_places_takes_the_last():
+    x = torch.zeros(2).scatter(0, torch.tensor([1, 1, 1]), torch.tensor([1.0, 2.0, 3.0]))
+    assert x.tolist() == [0, 3]
+
+
+def test_big_masks_agree_with_numpy():
+    array = np.random.default_rng(0).standard_normal((300, 1000)).astype(np.float32)
+    x = torch.from_numpy(array.copy())
+    np.testing.assert_array_equal(x[x > 0.5].numpy(), array[array > 0.5])
+    np.testing.assert_array_equal(torch.nonzero(x > 0.5).numpy(), np.argwhere(array > 0.5))
+    x[x > 0.5] = 0
+    np.testing.assert_array_equal(x.numpy(), np.where(array > 0.5, 0, array))
+
+
+def test_big_scatter_add_agrees_with_numpy():
+    rng = np.random.default_rng(0)
+    index, source = rng.integers(0, 50, (200, 300)), rng.integers(0, 9, (200, 300))
+    for dim in (0, 1):
+        shape = [300, 300]
+        shape[dim] = 50
+        expected = np.zeros(shape, np.int64)
+        where = [np.broadcast_to(i, index.shape) for i in np.indices(index.shape, sparse=True)]
+        where[dim] = index
+        np.add.at(expected, tuple(where), source)
+        actual = torch.zeros(shape, dtype=torch.int64).scatter_add_(
+            dim, torch.from_numpy(index), torch.from_numpy(source)
+        )
+        np.testing.assert_array_equal(actual.numpy(), expected)
