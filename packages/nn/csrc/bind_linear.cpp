@@ -5,13 +5,17 @@ namespace rl {
 namespace {
 
 PyObject* linear_kernel(Call& c) {
+  static const Op* linear_2d = api->find_op("nn::linear_2d");
+  if (c.args[0].tensor->ndim != 2 || c.args[1].tensor->ndim != 2) return run_composite(c);
+  return api->call(linear_2d, c.args, 3);
+}
+
+PyObject* linear_2d_kernel(Call& c) {
   static const Op *transpose = api->find_op("t"), *addmm = api->find_op("addmm"), *mm = api->find_op("mm");
-  Tensor *input = c.args[0].tensor, *weight = c.args[1].tensor, *bias = tensor_or_null(c.args[2]);
-  if (input->ndim != 2 || weight->ndim != 2 || (bias != nullptr && bias->ndim != 1)) return run_composite(c);
-  Arg transposed = tensor_arg(weight);
-  const Owned w(api->call(transpose, &transposed, 1));
+  Arg weight = c.args[1];
+  const Owned w(api->call(transpose, &weight, 1));
   if (!w) return nullptr;
-  if (bias == nullptr) {
+  if (c.args[2].none()) {
     Arg args[2] = {c.args[0], tensor_arg(w.tensor())};
     return api->call(mm, args, 2);
   }
@@ -21,6 +25,9 @@ PyObject* linear_kernel(Call& c) {
 
 }  // namespace
 
-bool register_linear() { return api->register_kernel("nn::linear", "cpu", linear_kernel) == 0; }
+bool register_linear() {
+  return api->register_kernel("nn::linear", "cpu", linear_kernel) == 0 &&
+         api->register_kernel("nn::linear_2d", "cpu", linear_2d_kernel) == 0;
+}
 
 }  // namespace rl

@@ -260,26 +260,29 @@ class Module(ModuleBase):
     def _set_member(self, name: str, value: Any) -> None:
         """Assignment where the value, or what the name stands for, is a parameter, buffer or submodule."""
         if isinstance(value, Parameter):
-            kind, members, register = "parameters", "_parameters", self.register_parameter
+            self._set_new("parameters", "_parameters", name)
+            self.register_parameter(name, value)
         elif isinstance(value, Module):
-            kind, members, register = "module", "_modules", self._set_module
+            # Unlike add_module it does not look whether the name is taken: __getattr__ of a wrapper may not work yet.
+            self._set_new("module", "_modules", name)
+            self._modules[name] = _replaced(_global_module_hooks, self, name, value)
         elif isinstance(value, Buffer):
-            kind, members, register = "buffers", "_buffers", self._set_buffer
+            self._set_new("buffers", "_buffers", name)
+            self.register_buffer(name, value, value.persistent)
         else:
             self._set_registered(name, value)
-            return
-        if members not in self.__dict__:
+
+    def _set_new(self, kind: str, members: str, name: str) -> None:
+        """Frees a name that something of another kind has."""
+        state = self.__dict__
+        if members not in state:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
-        if name not in self.__dict__[members]:
-            self._forget(name)
-        register(name, value)
-
-    def _set_module(self, name: str, module: Module) -> None:
-        # Unlike add_module it does not look whether the name is taken: __getattr__ of a wrapper may not work yet.
-        self._modules[name] = _replaced(_global_module_hooks, self, name, module)
-
-    def _set_buffer(self, name: str, buffer: Buffer) -> None:
-        self.register_buffer(name, buffer, buffer.persistent)
+        if name in state[members]:
+            return
+        for others in (state, state["_parameters"], state["_buffers"], state["_modules"]):
+            if name in others:
+                del others[name]
+                state.get("_non_persistent_buffers_set", set()).discard(name)
 
     def _set_registered(self, name: str, value: Any) -> None:
         """Assignment of what is no member to the name of one: None keeps the name, a tensor may replace a buffer."""
@@ -293,12 +296,6 @@ class Module(ModuleBase):
         if value is not None and not (members is self._buffers and isinstance(value, Tensor)):
             raise TypeError(f"cannot assign '{_typename(value)}' as {expected}")
         members[name] = value
-
-    def _forget(self, name: str) -> None:
-        state = self.__dict__
-        for members in (state, state["_parameters"], state["_buffers"], state["_modules"]):
-            members.pop(name, None)
-        state.get("_non_persistent_buffers_set", set()).discard(name)
 
     def _del_member(self, name: str) -> None:
         self._non_persistent_buffers_set.discard(name)
@@ -453,8 +450,7 @@ class Module(ModuleBase):
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """The module itself and all below it, parents first, each once unless `remove_duplicate` is False."""
-        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
-            yield module
+        return iter([module for _, module in self.named_modules(remove_duplicate=remove_duplicate)])
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
@@ -466,22 +462,13 @@ class Module(ModuleBase):
             prefix: Put in front of the paths.
             remove_duplicate: Whether a module that is used in two places appears once.
         """
-        if memo is None:
-            memo = set()
-        if self in memo:
-            return
-        if remove_duplicate:
-            memo.add(self)
-        yield prefix, self
-        stem = prefix and prefix + "."
-        for name, module in self._modules.items():
-            if module is not None:
-                yield from module.named_modules(memo, stem + name, remove_duplicate)
+        found: list[tuple[str, Module]] = []
+        _collect(self, set() if memo is None else memo, prefix, remove_duplicate, found)
+        return iter(found)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters, each once; those of the module alone unless `recurse`."""
-        for _, parameter in self.named_parameters(recurse=recurse):
-            yield parameter
+        return iter([parameter for _, parameter in self.named_parameters(recurse=recurse)])
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -497,8 +484,7 @@ class Module(ModuleBase):
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers, each once; those of the module alone unless `recurse`."""
-        for _, buffer in self.named_buffers(recurse=recurse):
-            yield buffer
+        return iter([buffer for _, buffer in self.named_buffers(recurse=recurse)])
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -514,14 +500,15 @@ class Module(ModuleBase):
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
+        found: list[tuple[str, Any]] = []
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
-            stem = path and path + "."
             for name, member in get_members_fn(module):
                 if member is not None and id(member) not in seen:
                     if remove_duplicate:
                         seen.add(id(member))
-                    yield stem + name, member
+                    found.append((f"{path}.{name}" if path else name, member))
+        return iter(found)
 
     # -- changes of the whole tree
 
@@ -790,25 +777,7 @@ class Module(ModuleBase):
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
-        state = self.__dict__
-        metadata = {"version": self._version}
-        if hasattr(destination, "_metadata"):
-            destination._metadata[prefix[:-1]] = metadata
-        if "_state_dict_pre_hooks" in state:
-            for hook in self._state_dict_pre_hooks.values():
-                hook(self, prefix, keep_vars)
-        self._save_to_state_dict(destination, prefix, keep_vars)
-        for name, module in state["_modules"].items():
-            if module is not None:
-                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        if "_state_dict_hooks" in state:
-            for hook in self._state_dict_hooks.values():
-                changed = hook(self, destination, prefix, metadata)
-                if changed is not None:
-                    if getattr(hook, "_returns_none", False):
-                        raise RuntimeError("state_dict post-hook must return None")
-                    destination = changed
-        return destination
+        return _write_state(self, destination, getattr(destination, "_metadata", None), prefix, keep_vars)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """Writes the parameters and persistent buffers of this module alone."""
@@ -1001,6 +970,46 @@ class Module(ModuleBase):
             return f"{self._get_name()}({extra})"
         lines = extra_lines + children
         return f"{self._get_name()}(" + ("\n  " + "\n  ".join(lines) + "\n" if lines else "") + ")"
+
+
+def _write_state(module: Module, destination: Any, metadata: Any, prefix: str, keep_vars: bool) -> Any:
+    """`Module.state_dict` of a module and all below it."""
+    state = module.__dict__
+    local = {"version": module._version}
+    if metadata is not None:
+        metadata[prefix[:-1]] = local
+    if "_state_dict_pre_hooks" in state:
+        for hook in module._state_dict_pre_hooks.values():
+            hook(module, prefix, keep_vars)
+    module._save_to_state_dict(destination, prefix, keep_vars)
+    for name, child in state["_modules"].items():
+        if child is None:
+            continue
+        path = f"{prefix}{name}."
+        if type(child).state_dict is Module.state_dict:
+            _write_state(child, destination, metadata, path, keep_vars)
+        else:
+            child.state_dict(destination=destination, prefix=path, keep_vars=keep_vars)
+    if "_state_dict_hooks" in state:
+        for hook in module._state_dict_hooks.values():
+            changed = hook(module, destination, prefix, local)
+            if changed is not None:
+                if getattr(hook, "_returns_none", False):
+                    raise RuntimeError("state_dict post-hook must return None")
+                destination = changed
+    return destination
+
+
+def _collect(module: Module, memo: set[Module], path: str, once: bool, found: list[tuple[str, Module]]) -> None:
+    """Adds a module and all below it to `found`, without those in `memo`."""
+    if module in memo:
+        return
+    if once:
+        memo.add(module)
+    found.append((path, module))
+    for name, child in module._modules.items():
+        if child is not None:
+            _collect(child, memo, f"{path}.{name}" if path else name, once, found)
 
 
 def _replaced(hooks: Hooks, module: Module, name: str, value: Any) -> Any:
