@@ -52,7 +52,8 @@ def test_has_shape_rule(op):
         pytest.skip("the shape depends on values")
     sample = next(samples(op))
     on_meta_device = change_leaves(sample, on_meta)
-    assert op.operator(*on_meta_device.args, **on_meta_device.kwargs) is not None
+    result = op.operator(*on_meta_device.args, **on_meta_device.kwargs)
+    assert result is not None or op.schema.endswith("-> ()")
 
 
 @pytest.mark.parametrize("op", OPS, ids=by_name)

@@ -14,6 +14,11 @@ def _bce_array(xp: Any, x: Any, target: Any) -> Any:
     return ((target - 1) * log_rest - target * log_x).astype(x.dtype)
 
 
+def _shares(make: Any, dtype: Any) -> Any:
+    if dtype.is_floating_point:
+        yield Sample((make(3, 4, low=0.1, high=0.9), make(3, 4, low=0.1, high=0.9)))
+
+
 _bce = (
     Op(
         "nn::_bce(Tensor self, Tensor target) -> Tensor",
@@ -26,7 +31,7 @@ _bce = (
         self="grad * (self - target) / clamp((1 - self) * self, min=1e-12)",
         target="grad * (clamp(log1p(-self), min=-100) - clamp(log(self), min=-100))",
     )
-    .samples(lambda make, dtype: (Sample((make(3, 4, low=0.1, high=0.9), make(3, 4, low=0.1, high=0.9))),))
+    .samples(_shares)
 )
 
 
@@ -48,5 +53,5 @@ binary_cross_entropy = (
         doc="Binary cross-entropy of probabilities in [0, 1]; `reduction` is 0 (none), 1 (mean) or 2 (sum).",
     )
     .composite(binary_cross_entropy_composite)
-    .samples(lambda make, dtype: (Sample((make(3, 4, low=0.1, high=0.9), make(3, 4, low=0.1, high=0.9))),))
+    .samples(_shares)
 )

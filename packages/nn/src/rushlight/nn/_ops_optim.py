@@ -7,15 +7,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import rushlight as rl
 from rushlight import Tensor
-from rushlight._op import COMPOSITE, Op
+from rushlight._op import COMPOSITE, Op, Sample
 
 
 def _real(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Complex tensors as real ones with a further dimension: both parts are stepped alike."""
     return [rl.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in tensors]
+
+
+def _sgd_samples(make: Any, dtype: Any) -> Any:
+    if dtype.is_floating_point or dtype.is_complex:
+        yield Sample(([make(3, 4)], [make(3, 4)], []), {"lr": 0.1})
+        lists = [[make(3, 4), make()] for _ in range(3)]
+        yield Sample(tuple(lists), {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1, "nesterov": True})
+
+
+def _adam_samples(make: Any, dtype: Any) -> Any:
+    if dtype.is_floating_point:
+        lists = [make(3, 4)], [make(3, 4)], [make(3, 4)], [make(3, 4, low=0, high=1)], [], [rl.tensor(3.0)]
+        yield Sample(lists, {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.1})
 
 
 def sgd_step_composite(
@@ -46,16 +60,20 @@ def sgd_step_composite(
         param.add_(grad, alpha=-lr)
 
 
-sgd_step_ = Op(
-    "nn::sgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] momentum_buffers, *, float lr, "
-    "float momentum=0.0, float dampening=0.0, float weight_decay=0.0, bool nesterov=False, bool maximize=False, "
-    "bool is_first_step=False) -> ()",
-    family=COMPOSITE,
-    method=False,
-    out=False,
-    differentiable=False,
-    doc="One step of stochastic gradient descent; with `is_first_step` the momentum buffers are written only.",
-).composite(sgd_step_composite)
+sgd_step_ = (
+    Op(
+        "nn::sgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] momentum_buffers, *, float lr, "
+        "float momentum=0.0, float dampening=0.0, float weight_decay=0.0, bool nesterov=False, bool maximize=False, "
+        "bool is_first_step=False) -> ()",
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        differentiable=False,
+        doc="One step of stochastic gradient descent; with `is_first_step` the momentum buffers are written only.",
+    )
+    .composite(sgd_step_composite)
+    .samples(_sgd_samples)
+)
 
 
 def adam_step_composite(
@@ -81,6 +99,8 @@ def adam_step_composite(
         if maximize:
             grad = -grad
         steps[i].add_(1)
+        if param.is_meta:
+            continue
         step = steps[i].item()
         if weight_decay != 0:
             if decoupled_weight_decay:
@@ -96,13 +116,17 @@ def adam_step_composite(
         param.addcdiv_(exp_avgs[i], denominator, value=-lr / (1 - beta1**step))
 
 
-adam_step_ = Op(
-    "nn::adam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
-    "Tensor(d!)[] max_exp_avg_sqs, Tensor(e!)[] steps, *, float lr, float beta1, float beta2, float weight_decay=0.0, "
-    "float eps=1e-08, bool amsgrad=False, bool maximize=False, bool decoupled_weight_decay=False) -> ()",
-    family=COMPOSITE,
-    method=False,
-    out=False,
-    differentiable=False,
-    doc="One step of Adam; `steps` count how often each parameter was stepped and are raised by one first.",
-).composite(adam_step_composite)
+adam_step_ = (
+    Op(
+        "nn::adam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
+        "Tensor(d!)[] max_exp_avg_sqs, Tensor(e!)[] steps, *, float lr, float beta1, float beta2, "
+        "float weight_decay=0.0, float eps=1e-08, bool amsgrad=False, bool maximize=False, bool decoupled_weight_decay=False) -> ()",
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        differentiable=False,
+        doc="One step of Adam; `steps` count how often each parameter was stepped and are raised by one first.",
+    )
+    .composite(adam_step_composite)
+    .samples(_adam_samples)
+)

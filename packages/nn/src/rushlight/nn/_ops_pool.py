@@ -323,9 +323,7 @@ adaptive_unpool = (
     )
     .composite(adaptive_unpool_composite)
     .grad(input="adaptive_pool(grad, output_size)")
-    .samples(
-        lambda make, dtype: [Sample((make(2, 3, 3, 4), [2, 3, 7, 6], [3, 4]))] if dtype.is_floating_point else []
-    )
+    .samples(lambda make, dtype: [Sample((make(2, 3, 3, 4), [2, 3, 7, 6], [3, 4]))] if dtype.is_floating_point else [])
 )
 
 
