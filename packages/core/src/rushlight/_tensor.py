@@ -84,7 +84,7 @@ def new_tensor(self: Any, data: Any, *, dtype: Any = None, device: Any = None, r
 
 
 def type_(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The legacy name of the type without arguments, as "torch.FloatTensor"; with `dtype` the tensor converted to it."""
+    """The legacy name of the type, as "torch.FloatTensor"; with `dtype` the tensor converted to it."""
     if dtype is None:
         place = "" if self.is_cpu else f"{self.device.type}."
         return f"torch.{place}{_LEGACY_NAMES[self.dtype]}Tensor"

@@ -76,7 +76,10 @@ contiguous = Op(
     family=COMPOSITE,
     function=False,
     out=False,
-    doc="The tensor itself when its elements lie in memory in the order of the format, row-major by default, else a copy that does.",
+    doc=(
+        "The tensor itself when its elements lie in memory in the order of the format, row-major by "
+        "default, else a copy that does."
+    ),
 ).samples(unary(), lambda x: x)
 float_ = _named("float", "float32")
 double = _named("double", "float64")

@@ -12,7 +12,8 @@ from .._op import COMPOSITE, FACTORY, Op, Sample
 from ._samples import Sampler
 
 _OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-_NEW_ARGS = """dtype: Dtype of the result, by default this tensor's.
+_NEW_ARGS = """size: Its shape, as loose ints or one sequence.
+        dtype: Dtype of the result, by default this tensor's.
         device: Where it lives, by default where this tensor does.
         requires_grad: Whether it records gradients.
 
@@ -32,7 +33,7 @@ def _new(name: str, parameters: str, doc: str, *extra: Any, arbitrary: bool = Fa
         differentiable=False,
         out=False,
         arbitrary=arbitrary,
-        doc=f"{doc}, with the dtype and device of this tensor.\n\n    Args:\n        size: Its shape, as loose ints or one sequence.\n        {_NEW_ARGS}",
+        doc=f"{doc}, with the dtype and device of this tensor.\n\n    Args:\n        {_NEW_ARGS}",
     )
     return op.samples(samples)
 
@@ -187,7 +188,10 @@ tril_indices = (
         family=FACTORY,
         differentiable=False,
         out=False,
-        doc="Coordinates of the elements on and below a diagonal of a (row, col) matrix, row by row: shape (2, n), int64.",
+        doc=(
+            "Coordinates of the elements on and below a diagonal of a (row, col) matrix, row by row: "
+            "shape (2, n), int64."
+        ),
     )
     .composite(
         lambda row, col, offset, *, dtype, device, **_: _indices(np.tril_indices, row, col, offset, dtype, device)
@@ -203,7 +207,10 @@ triu_indices = (
         family=FACTORY,
         differentiable=False,
         out=False,
-        doc="Coordinates of the elements on and above a diagonal of a (row, col) matrix, row by row: shape (2, n), int64.",
+        doc=(
+            "Coordinates of the elements on and above a diagonal of a (row, col) matrix, row by row: "
+            "shape (2, n), int64."
+        ),
     )
     .composite(
         lambda row, col, offset, *, dtype, device, **_: _indices(np.triu_indices, row, col, offset, dtype, device)

@@ -165,7 +165,10 @@ index_add = (
     Op(
         "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
         inplace=True,
-        doc="The input with slices of `source`, times `alpha`, added at the indices of a dimension; equal indices add up.",
+        doc=(
+            "The input with slices of `source`, times `alpha`, added at the indices of a dimension; equal "
+            "indices add up."
+        ),
     )
     .array(lambda xp, x, dim, index, source, alpha: _index_write(xp, x, dim, index, source, alpha))
     .grad(self="grad", index=None, source="index_select(grad, dim, index) * conj(alpha)")
@@ -195,11 +198,16 @@ index_fill = (
     .samples(_indexed(((3, 4), 0, [2, 0], 1), ((3, 4), 1, [-1], 1)))
 )
 index_fill_tensor = (
-    Op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", inplace=True, mixed_devices=True, doc=index_fill.doc)
+    Op(
+        "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+        inplace=True,
+        mixed_devices=True,
+        doc=index_fill.doc,
+    )
     .array(lambda xp, x, dim, index, value: _index_write(xp, x, dim, index, value))
     .grad(self="index_fill(grad, dim, index, 0)", index=None, value="sum(grad - index_fill(grad, dim, index, 0))")
     .samples(_indexed(((3, 4), 0, [2, 0], ())))
-)  # fmt: skip
+)
 
 # -- a line along a dimension for every place of the index
 
@@ -249,13 +257,22 @@ gather = (
                     [4, 3]])
         """,
     )
-    .array(lambda xp, x, dim, index, sparse_grad: x[tuple(xp.asarray(k) for k in _lines(x, dim, index))] if x.ndim else x.reshape(index.shape))
+    .array(
+        lambda xp, x, dim, index, sparse_grad: (
+            x[tuple(xp.asarray(k) for k in _lines(x, dim, index))] if x.ndim else x.reshape(index.shape)
+        )
+    )
     .grad(self="scatter_add(zeros_of(self), dim, index, grad)", index=None)
     .samples(
-        _indexed(((2, 3), 1, [[0, 2], [1, 1]]), ((3, 2), 0, [[2, 0]]), ((4,), 0, [3, 3, 0]), ((2, 3, 2), 1, [[[2, 0]], [[1, 1]]])),
+        _indexed(
+            ((2, 3), 1, [[0, 2], [1, 1]]),
+            ((3, 2), 0, [[2, 0]]),
+            ((4,), 0, [3, 3, 0]),
+            ((2, 3, 2), 1, [[[2, 0]], [[1, 1]]]),
+        ),
         lambda x, dim, index: x[_lines(x, dim, index)],
     )
-)  # fmt: skip
+)
 scatter = (
     Op(
         "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
@@ -351,10 +368,15 @@ take_along_dim = (
     )
     .composite(lambda self, indices, dim: _take_along_dim(self, indices, dim))
     .samples(
-        lambda make, dtype: [Sample((make(2, 3), _C.tensor([[0, 2]], device=make.device), 1)), Sample((make(2, 3), _C.tensor([5, 0], device=make.device)))],
-        lambda x, index, dim=None: np.take(x, index) if dim is None else np.take_along_axis(x, np.broadcast_to(index, (2, 2)), dim),
+        lambda make, dtype: [
+            Sample((make(2, 3), _C.tensor([[0, 2]], device=make.device), 1)),
+            Sample((make(2, 3), _C.tensor([5, 0], device=make.device))),
+        ],
+        lambda x, index, dim=None: (
+            np.take(x, index) if dim is None else np.take_along_axis(x, np.broadcast_to(index, (2, 2)), dim)
+        ),
     )
-)  # fmt: skip
+)
 
 
 def _take_along_dim(x: Any, indices: Any, dim: int | None) -> Any:
@@ -364,8 +386,8 @@ def _take_along_dim(x: Any, indices: Any, dim: int | None) -> Any:
         return x.reshape(-1).gather(0, indices.reshape(-1))
     if x.ndim != indices.ndim:
         raise RuntimeError(
-            f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {x.ndim} dimensions "
-            f"for input, and {indices.ndim} dimensions for indices"
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {x.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
         )
     if not -max(x.ndim, 1) <= dim < max(x.ndim, 1):
         raise IndexError(
@@ -381,19 +403,34 @@ def _take_along_dim(x: Any, indices: Any, dim: int | None) -> Any:
 # -- by position among all elements
 
 take = (
-    Op("take(Tensor self, Tensor index) -> Tensor", doc="Elements by their position in row-major order; the shape is that of `index`, int64.")
+    Op(
+        "take(Tensor self, Tensor index) -> Tensor",
+        doc="Elements by their position in row-major order; the shape is that of `index`, int64.",
+    )
     .array(lambda xp, x, index: xp.take(x, index))
     .grad(self="put(zeros_of(self), index, grad, True)", index=None)
-    .samples(lambda make, dtype: [Sample((make(2, 3), _C.tensor([[5, -1], [0, 2]], device=make.device))), Sample((make(3, 2).t(), _C.tensor([4, 1], device=make.device)))])
-)  # fmt: skip
+    .samples(
+        lambda make, dtype: [
+            Sample((make(2, 3), _C.tensor([[5, -1], [0, 2]], device=make.device))),
+            Sample((make(3, 2).t(), _C.tensor([4, 1], device=make.device))),
+        ]
+    )
+)
 put = (
     Op(
         "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
         inplace=True,
         out=False,
-        doc="The input with elements of `source` at positions in row-major order, added to what is there if `accumulate`.",
+        doc=(
+            "The input with elements of `source` at positions in row-major order, added to what is there "
+            "if `accumulate`."
+        ),
     )
-    .array(lambda xp, x, index, source, accumulate: _index_put(xp, x.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape))
+    .array(
+        lambda xp, x, index, source, accumulate: _index_put(
+            xp, x.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate
+        ).reshape(x.shape)
+    )
     .grad(
         self="grad if accumulate else put(grad, index, zeros_of(source), False)",
         index=None,
@@ -401,10 +438,11 @@ put = (
     )
     .samples(
         lambda make, dtype: (
-            Sample((make(2, 3), _C.tensor(places, device=make.device), make(2), accumulate)) for places, accumulate in (([5, 0], False), ([1, 1], True))
+            Sample((make(2, 3), _C.tensor(places, device=make.device), make(2), accumulate))
+            for places, accumulate in (([5, 0], False), ([1, 1], True))
         )
     )
-)  # fmt: skip
+)
 
 # -- by mask
 

@@ -48,8 +48,11 @@ cat = (
         """,
     )
     .grad(tensors="unjoin(grad, tensors, dim)")
-    .samples(_lists((((2, 3), (1, 3)),), (((2, 3), (2, 1)), 1), (((2,),),), (((0,), (2, 2)),)), lambda tensors, dim=0: np.concatenate([t for t in tensors if t.shape != (0,)], dim))
-)  # fmt: skip
+    .samples(
+        _lists((((2, 3), (1, 3)),), (((2, 3), (2, 1)), 1), (((2,),),), (((0,), (2, 2)),)),
+        lambda tensors, dim=0: np.concatenate([t for t in tensors if t.shape != (0,)], dim),
+    )
+)
 stack = (
     Op(
         "stack(Tensor[] tensors, int dim=0) -> Tensor",
@@ -135,10 +138,17 @@ atleast_1d, atleast_1d_list = _atleast(1, np.atleast_1d)
 atleast_2d, atleast_2d_list = _atleast(2, np.atleast_2d)
 atleast_3d, atleast_3d_list = _atleast(3, np.atleast_3d)
 broadcast_tensors = (
-    Op("broadcast_tensors(Tensor[] tensors) -> Tensor[]", family=COMPOSITE, method=False, function=False, out=False, doc="Views of tensors, expanded to the shape that they share.")
+    Op(
+        "broadcast_tensors(Tensor[] tensors) -> Tensor[]",
+        family=COMPOSITE,
+        method=False,
+        function=False,
+        out=False,
+        doc="Views of tensors, expanded to the shape that they share.",
+    )
     .composite(lambda tensors: _broadcast(tensors))
     .samples(_lists((((2, 1), (3,)),), (((), (2,)),)), lambda tensors: np.broadcast_arrays(*tensors))
-)  # fmt: skip
+)
 meshgrid = (
     Op(
         "meshgrid(Tensor[] tensors, *, str? indexing=None) -> Tensor[]",
@@ -163,15 +173,32 @@ meshgrid = (
     .samples(_lists((((2,), (3,)),), (((2,), (3,), (4,)),)), lambda tensors: np.meshgrid(*tensors, indexing="ij"))
 )
 block_diag = (
-    Op("block_diag(Tensor[] tensors) -> Tensor", family=COMPOSITE, method=False, function=False, out=False, doc="A matrix with matrices along its diagonal, zeros elsewhere.")
+    Op(
+        "block_diag(Tensor[] tensors) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        function=False,
+        out=False,
+        doc="A matrix with matrices along its diagonal, zeros elsewhere.",
+    )
     .composite(lambda tensors: _block_diag(tensors))
     .samples(_lists((((2, 3), (1, 1)),), (((2,), ()),)), lambda tensors: _block_diag_numpy(tensors))
-)  # fmt: skip
+)
 cartesian_prod = (
-    Op("cartesian_prod(Tensor[] tensors) -> Tensor", family=COMPOSITE, method=False, function=False, out=False, doc="All combinations of one element of each vector, a row each; of one vector itself.")
+    Op(
+        "cartesian_prod(Tensor[] tensors) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        function=False,
+        out=False,
+        doc="All combinations of one element of each vector, a row each; of one vector itself.",
+    )
     .composite(lambda tensors: _cartesian_prod(tensors))
-    .samples(_lists((((2,), (3,)),), (((2,),),)), lambda tensors: np.array(list(itertools.product(*tensors))) if len(tensors) > 1 else tensors[0])
-)  # fmt: skip
+    .samples(
+        _lists((((2,), (3,)),), (((2,),),)),
+        lambda tensors: np.array(list(itertools.product(*tensors))) if len(tensors) > 1 else tensors[0],
+    )
+)
 combinations = (
     Op(
         "combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",

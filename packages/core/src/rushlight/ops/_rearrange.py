@@ -41,7 +41,10 @@ triu = _triangle("triu", "above", np.triu)
 diag_embed = (
     Op(
         "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
-        doc="Matrices in dimensions `dim1` and `dim2` with the last dimension of the input on a diagonal, zeros elsewhere.",
+        doc=(
+            "Matrices in dimensions `dim1` and `dim2` with the last dimension of the input on a diagonal, "
+            "zeros elsewhere."
+        ),
     )
     .grad(self="diagonal(grad, offset, dim1, dim2)")
     .samples(
@@ -59,10 +62,15 @@ diag = (
     .samples(_calls(((3,),), ((3,), -1), ((3, 4), 1)), np.diag)
 )
 diagflat = (
-    Op("diagflat(Tensor self, int offset=0) -> Tensor", family=COMPOSITE, out=False, doc="The matrix with all elements on a diagonal.")
+    Op(
+        "diagflat(Tensor self, int offset=0) -> Tensor",
+        family=COMPOSITE,
+        out=False,
+        doc="The matrix with all elements on a diagonal.",
+    )
     .composite(lambda self, offset: self.reshape(-1).diag_embed(offset))
     .samples(_calls(((3,),), ((2, 2), 1), ((), 0)), np.diagflat)
-)  # fmt: skip
+)
 flip = (
     Op(
         "flip(Tensor self, int[] dims) -> Tensor",
@@ -84,8 +92,16 @@ flip = (
     .grad(self="flip(grad, dims)")
     .samples(_calls(((3,), (0,)), ((2, 3, 4), (0, -1)), ((2, 3), (1,)), ((2, 3), ())), np.flip)
 )
-fliplr = Op("fliplr(Tensor self) -> Tensor", family=COMPOSITE, out=False, doc="`flip` in dimension 1.").composite(lambda self: _flip_one(self, 1)).samples(_calls(((2, 3),)), np.fliplr)  # fmt: skip
-flipud = Op("flipud(Tensor self) -> Tensor", family=COMPOSITE, out=False, doc="`flip` in dimension 0.").composite(lambda self: _flip_one(self, 0)).samples(_calls(((2, 3),)), np.flipud)  # fmt: skip
+fliplr = (
+    Op("fliplr(Tensor self) -> Tensor", family=COMPOSITE, out=False, doc="`flip` in dimension 1.")
+    .composite(lambda self: _flip_one(self, 1))
+    .samples(_calls(((2, 3),)), np.fliplr)
+)
+flipud = (
+    Op("flipud(Tensor self) -> Tensor", family=COMPOSITE, out=False, doc="`flip` in dimension 0.")
+    .composite(lambda self: _flip_one(self, 0))
+    .samples(_calls(((2, 3),)), np.flipud)
+)
 roll = (
     Op(
         "roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor",
@@ -108,10 +124,15 @@ roll = (
     .samples(_calls(((5,), 2), ((2, 3), 1), ((2, 3), (1, -1), (0, 1)), ((2, 3), (4,), (1,))), np.roll)
 )
 rot90 = (
-    Op("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", family=COMPOSITE, out=False, doc="Quarter turns in the plane of two dimensions, from the first towards the second.")
+    Op(
+        "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
+        family=COMPOSITE,
+        out=False,
+        doc="Quarter turns in the plane of two dimensions, from the first towards the second.",
+    )
     .composite(lambda self, k, dims: _rot90(self, k, dims))
     .samples(_calls(((2, 3),), ((2, 3), 2), ((2, 3, 4), -1, (0, 2))), lambda x, k=1, dims=(0, 1): np.rot90(x, k, dims))
-)  # fmt: skip
+)
 
 # -- repetitions
 
@@ -167,13 +188,20 @@ repeat_interleave = (
 repeat_interleave_each = (
     Op(
         "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
-        dynamic=True, family=COMPOSITE,
+        dynamic=True,
+        family=COMPOSITE,
         out=False,
         doc=repeat_interleave.doc,
     )
     .composite(lambda self, repeats, dim, *, output_size: _interleave_each(self, repeats, dim))
-    .samples(lambda make, dtype: [Sample((make(2, 3), _C.tensor([1, 2], device=make.device), 0)), Sample((make(2), _C.tensor([0, 3], device=make.device)))], np.repeat)
-)  # fmt: skip
+    .samples(
+        lambda make, dtype: [
+            Sample((make(2, 3), _C.tensor([1, 2], device=make.device), 0)),
+            Sample((make(2), _C.tensor([0, 3], device=make.device))),
+        ],
+        np.repeat,
+    )
+)
 repeat_interleave_indices = (
     Op(
         "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
@@ -283,6 +311,7 @@ def _interleave_each(x: Any, repeats: Any, dim: int | None) -> Any:
         )
     if repeats.ndim and repeats.numel() not in (1, x.shape[dim]):
         raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.numel()} and input.size({dim}) = {x.shape[dim]}"
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.numel()} "
+            f"and input.size({dim}) = {x.shape[dim]}"
         )
     return x.index_select(dim, _positions(repeats, x.shape[dim]))

@@ -63,10 +63,13 @@ view_dtype = Op(
     differentiable=False,
     doc="The same bytes read as another dtype.",
 ).samples(lambda make, dtype: [Sample((make(2, 4), _C.uint8))], lambda x, dtype: x)
-view_as = (
-    Op("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", family=COMPOSITE, function=False, out=False, doc="`view` with the shape of `other`.")
-    .samples(lambda make, dtype: [Sample((make(2, 6), make(3, 4)))], lambda x, other: x.reshape(other.shape))
-)  # fmt: skip
+view_as = Op(
+    "view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+    family=COMPOSITE,
+    function=False,
+    out=False,
+    doc="`view` with the shape of `other`.",
+).samples(lambda make, dtype: [Sample((make(2, 6), make(3, 4)))], lambda x, other: x.reshape(other.shape))
 reshape = Op(
     "reshape(Tensor(a) self, int[] shape) -> Tensor(a)",
     family=COMPOSITE,
@@ -89,10 +92,13 @@ reshape = Op(
                     [2, 3]])
         """,
 ).samples(_calls(((2, 6), (3, 4)), ((2, 6), (-1,)), ((), (1,)), ((0, 3), (3, 0)), ((3, 4), (4, 3))), np.reshape)
-reshape_as = (
-    Op("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", family=COMPOSITE, function=False, out=False, doc="`reshape` with the shape of `other`.")
-    .samples(lambda make, dtype: [Sample((make(6, 2).t(), make(3, 4)))], lambda x, other: x.reshape(other.shape))
-)  # fmt: skip
+reshape_as = Op(
+    "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+    family=COMPOSITE,
+    function=False,
+    out=False,
+    doc="`reshape` with the shape of `other`.",
+).samples(lambda make, dtype: [Sample((make(6, 2).t(), make(3, 4)))], lambda x, other: x.reshape(other.shape))
 flatten = Op(
     "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
     family=COMPOSITE,
@@ -115,15 +121,15 @@ flatten = Op(
     _calls(((2, 3, 4),), ((2, 3, 4), 1), ((2, 3, 4), 0, 1), ((),)),
     lambda x, start_dim=0, end_dim=-1: _flatten(x, start_dim, end_dim),
 )
-unflatten = (
-    Op(
-        "unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)",
-        family=COMPOSITE,
-        out=False,
-        doc="One dimension as several, whose sizes multiply up to it; one may be -1.",
-    )
-    .samples(_calls(((2, 12), 1, (3, 4)), ((6, 2), 0, (-1, 2)), ((6, 2), -2, (3, 2))), lambda x, dim, sizes: x.reshape(*x.shape[: dim % x.ndim], *sizes, *x.shape[dim % x.ndim + 1 :]))
-)  # fmt: skip
+unflatten = Op(
+    "unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)",
+    family=COMPOSITE,
+    out=False,
+    doc="One dimension as several, whose sizes multiply up to it; one may be -1.",
+).samples(
+    _calls(((2, 12), 1, (3, 4)), ((6, 2), 0, (-1, 2)), ((6, 2), -2, (3, 2))),
+    lambda x, dim, sizes: x.reshape(*x.shape[: dim % x.ndim], *sizes, *x.shape[dim % x.ndim + 1 :]),
+)
 ravel = Op(
     "ravel(Tensor(a) self) -> Tensor(a)",
     family=COMPOSITE,
@@ -135,7 +141,9 @@ expand = (
         "expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)",
         family=VIEW,
         function=False,
-        doc="""Dimensions of size 1 repeated without a copy; writing to the result is refused, since elements share memory.
+        doc="""Dimensions of size 1 repeated without a copy.
+
+        Writing to the result is refused, since its elements share memory.
 
         Args:
             size: Sizes of the result; -1 keeps a size. New dimensions go in front.
@@ -255,7 +263,7 @@ t = (
     Op("t(Tensor(a) self) -> Tensor(a)", family=VIEW, doc="A matrix transposed; of fewer dimensions the tensor itself.")
     .grad(self="t(grad)")
     .samples(_calls(((2, 3),), ((3,),), ((),)), np.transpose)
-)  # fmt: skip
+)
 adjoint = (
     Op(
         "adjoint(Tensor(a) self) -> Tensor(a)",
@@ -382,10 +390,18 @@ split = (
     )
 )
 split_list = (
-    Op("split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]", family=COMPOSITE, out=False, doc=split.doc)
+    Op(
+        "split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]",
+        family=COMPOSITE,
+        out=False,
+        doc=split.doc,
+    )
     .composite(lambda self, split_size, dim: split_with_sizes.operator(self, split_size, dim))
-    .samples(_calls(((5, 4), (2, 0, 3)), ((5, 4), (1, 3), -1)), lambda x, sizes, dim=0: np.split(x, np.cumsum(sizes)[:-1], dim))
-)  # fmt: skip
+    .samples(
+        _calls(((5, 4), (2, 0, 3)), ((5, 4), (1, 3), -1)),
+        lambda x, sizes, dim=0: np.split(x, np.cumsum(sizes)[:-1], dim),
+    )
+)
 split_with_sizes = (
     Op(
         "split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
@@ -420,7 +436,8 @@ tensor_split_indices = Op(
     doc=tensor_split.doc,
 ).samples(_calls(((5, 4), (1, 3)), ((5, 4), (3, 1), 1)), np.array_split)
 tensor_split_tensor = Op(
-    "tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+    "tensor_split.tensor_indices_or_sections"
+    "(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
     dynamic=True,
     family=COMPOSITE,
     out=False,
@@ -533,8 +550,13 @@ unfold = (
         doc="All windows of `size` elements in a dimension, `step` apart, with the window as a new last dimension.",
     )
     .grad(self="unfold_backward(grad, shape(self), dimension, size, step)")
-    .samples(_calls(((7,), 0, 3, 2), ((2, 5), 1, 2, 1)), lambda x, dim, size, step: np.moveaxis(np.lib.stride_tricks.sliding_window_view(x, size, dim), dim, dim)[(slice(None),) * dim + (slice(None, None, step),)])
-)  # fmt: skip
+    .samples(
+        _calls(((7,), 0, 3, 2), ((2, 5), 1, 2, 1)),
+        lambda x, dim, size, step: np.moveaxis(np.lib.stride_tricks.sliding_window_view(x, size, dim), dim, dim)[
+            (slice(None),) * dim + (slice(None, None, step),)
+        ],
+    )
+)
 unfold_backward = (
     Op(
         "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
