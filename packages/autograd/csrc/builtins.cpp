@@ -53,9 +53,7 @@ Value conj(Machine& m, const Operand* args, int) {
   Arg a = m.get(args[0]);
   if (a.is_tensor() && is_complex(a.tensor->dtype)) return value_of(call(ops::conj, {a}));
   if (a.kind == Kind::Complex) a.imag = -a.imag;
-  Value v = value_of(a);
-  if (a.is_tensor()) v.owned = Ref<>::borrow(object(a.tensor));
-  return v;
+  return shared_value(a);
 }
 
 // Whether an argument was given.

@@ -95,10 +95,9 @@ PyObject* redispatch(Call& c) {
   return api->redispatch(c);
 }
 
-bool same_geometry(const Tensor* t, const std::vector<int64_t>& sizes_and_strides) {
-  return sizes_and_strides.size() == 2 * size_t{t->ndim} &&
-         std::equal(t->sizes, t->sizes + t->ndim, sizes_and_strides.begin()) &&
-         std::equal(t->strides, t->strides + t->ndim, sizes_and_strides.begin() + t->ndim);
+bool same_geometry(const Tensor* t, const Geometry& g) {
+  return t->ndim == g.ndim && std::equal(t->sizes, t->sizes + t->ndim, g.sizes) &&
+         std::equal(t->strides, t->strides + t->ndim, g.strides);
 }
 
 PyObject* record_inplace(Call& c, Rule* rule) {
@@ -112,8 +111,12 @@ PyObject* record_inplace(Call& c, Rule* rule) {
   Ref<> before;
   if (reads_self(rule, saves_needed(rule, edges.v, edges.n))) before = call(ops::clone, {arg(self)});
   r.self_before = before.get();
-  std::vector<int64_t> geometry(self->sizes, self->sizes + self->ndim);
-  geometry.insert(geometry.end(), self->strides, self->strides + self->ndim);
+  std::vector<int64_t> dims(self->sizes, self->sizes + self->ndim);
+  dims.insert(dims.end(), self->strides, self->strides + self->ndim);
+  Geometry geometry = geometry_of(self);
+  geometry.sizes = dims.data();
+  geometry.strides = dims.data() + self->ndim;
+  r.before = &geometry;
 
   auto result = Ref<>::check(redispatch(c));
   if (!is_inexact(self->dtype)) return result.release();

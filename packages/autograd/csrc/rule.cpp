@@ -420,21 +420,24 @@ const NodeKind rule_kind = {run_rule, release_saved, traverse_saved, destroy_rul
 
 constexpr size_t geometry_bytes(int ndim) { return sizeof(Geometry) + 2 * sizeof(int64_t) * static_cast<size_t>(ndim); }
 
-Geometry* write_geometry(char*& at, const Tensor* t) {
+Geometry* write_geometry(char*& at, const Geometry& from) {
   auto* g = reinterpret_cast<Geometry*>(at);
   auto* v = reinterpret_cast<int64_t*>(g + 1);
-  *g = geometry_of(t);
+  *g = from;
   g->sizes = v;
-  g->strides = v + t->ndim;
-  std::copy_n(t->sizes, t->ndim, v);
-  std::copy_n(t->strides, t->ndim, v + t->ndim);
-  at += geometry_bytes(t->ndim);
+  g->strides = v + from.ndim;
+  std::copy_n(from.sizes, from.ndim, v);
+  std::copy_n(from.strides, from.ndim, v + from.ndim);
+  at += geometry_bytes(from.ndim);
   return g;
 }
 
-size_t bytes_to_save(const Save& save, const Arg& a) {
+// An argument's geometry at the time of the call.
+Geometry geometry_then(const Tensor* t, const Recorded& r) { return t == r.written ? *r.before : geometry_of(t); }
+
+size_t bytes_to_save(const Save& save, const Arg& a, const Recorded& r) {
   switch (a.kind) {
-    case Kind::Tensor: return save.geometry_only ? geometry_bytes(a.tensor->ndim) : 0;
+    case Kind::Tensor: return save.geometry_only ? geometry_bytes(geometry_then(a.tensor, r).ndim) : 0;
     case Kind::Tensors: {
       size_t bytes = 0;
       for (int i = 0; i < a.count; ++i)
@@ -468,7 +471,7 @@ void save_argument(Saved& s, const Save& save, const Arg& a, char*& at, const Re
   switch (a.kind) {
     case Kind::Tensor: {
       if (save.geometry_only) {
-        s.arg.object = reinterpret_cast<PyObject*>(write_geometry(at, a.tensor));
+        s.arg.object = reinterpret_cast<PyObject*>(write_geometry(at, geometry_then(a.tensor, r)));
         s.state = Saved::Shape;
         return;
       }
@@ -484,7 +487,7 @@ void save_argument(Saved& s, const Save& save, const Arg& a, char*& at, const Re
       if (save.geometry_only) {
         auto** list = reinterpret_cast<Geometry**>(at);
         at += sizeof(Geometry*) * static_cast<size_t>(a.count);
-        for (int i = 0; i < a.count; ++i) list[i] = write_geometry(at, a.tensors[i]);
+        for (int i = 0; i < a.count; ++i) list[i] = write_geometry(at, geometry_of(a.tensors[i]));
         s.arg.object = reinterpret_cast<PyObject*>(list);
         s.state = Saved::Shapes;
         return;
@@ -538,7 +541,7 @@ RuleNode* new_rule_node(const Recorded& r) {
   for (size_t i = 0; i < saves.size(); ++i)
     if (mask >> i & 1) {
       Arg a = saves[i].result ? arg(as_tensor(r.outputs[saves[i].index])) : r.args[saves[i].index];
-      extra += bytes_to_save(saves[i], a);
+      extra += bytes_to_save(saves[i], a, r);
     }
 
   auto* n = new_node<RuleNode>(r.rule->node_type, &rule_kind, extra);
@@ -590,6 +593,13 @@ RuleNode* new_rule_node(const Recorded& r) {
 Value value_of(const Arg& a) {
   Value v;
   v.arg = a;
+  return v;
+}
+
+Value shared_value(const Arg& a) {
+  Value v = value_of(a);
+  if (a.is_tensor()) v.owned = Ref<>::borrow(object(a.tensor));
+  if (a.kind == Kind::Object) v.owned = Ref<>::borrow(a.object);
   return v;
 }
 
@@ -690,6 +700,8 @@ std::vector<Geometry> Machine::geometries(Operand o) {
 Value Machine::arithmetic(Instruction::Code code, const Arg& a, const Arg& b) {
   using C = Instruction::Code;
   if (a.is_tensor() || b.is_tensor()) {
+    // Multipliers that a call left at 1 (alpha, beta) cost nothing.
+    if (code == C::Mul && b.kind == Kind::Int && b.i == 1) return shared_value(a);
     switch (code) {
       case C::Add: return value_of(call(ops::add, {a, b}));
       case C::Sub: return value_of(call(ops::sub, {a, b}));
@@ -805,15 +817,7 @@ Value Machine::run(const Program& p) {
         break;
       }
       case Instruction::Builtin: temporaries_[in.target] = in.builtin(*this, operands, in.nargs); break;
-      case Instruction::Move: {
-        Arg a = get(operands[0]);
-        Ref<> owner = a.is_tensor() ? Ref<>::borrow(object(a.tensor)) : Ref<>();
-        if (a.kind == Kind::Object) owner = Ref<>::borrow(a.object);
-        Value v = value_of(a);
-        v.owned = std::move(owner);
-        temporaries_[in.target] = std::move(v);
-        break;
-      }
+      case Instruction::Move: temporaries_[in.target] = shared_value(get(operands[0])); break;
       case Instruction::Jump: pc = in.nargs - size_t{1}; break;
       case Instruction::JumpUnless: {
         Arg a = get(operands[0]);
@@ -825,13 +829,7 @@ Value Machine::run(const Program& p) {
       default: temporaries_[in.target] = arithmetic(in.code, get(operands[0]), get(operands[1]));
     }
   }
-  Arg a = get(p.result);
-  Value v = value_of(a);
-  if (p.result.source == Operand::Temporary && temporaries_[p.result.index].owned)
-    v.owned = temporaries_[p.result.index].owned;
-  else if (a.is_tensor())
-    v.owned = Ref<>::borrow(object(a.tensor));
-  return v;
+  return shared_value(get(p.result));
 }
 
 void init_rule_type(PyObject* module) {

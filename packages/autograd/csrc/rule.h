@@ -122,9 +122,10 @@ struct Recorded {
   uint32_t noutputs;
   Edge* edges;
   uint32_t nedges;
-  Tensor* written = nullptr;        // the tensor that the call wrote to
-  uint32_t version_before = 0;      // of its storage
-  PyObject* self_before = nullptr;  // a copy of it from before, where the rule reads it
+  Tensor* written = nullptr;         // the tensor that the call wrote to
+  const Geometry* before = nullptr;  // its geometry before
+  uint32_t version_before = 0;       // of its storage
+  PyObject* self_before = nullptr;   // a copy of it from before, where the rule reads it
 };
 RuleNode* new_rule_node(const Recorded&);
 uint64_t saves_needed(const Rule*, const Edge* edges, uint32_t nedges);
@@ -138,7 +139,7 @@ class Machine {
   Geometry geometry(Operand);  // of a tensor or of what was kept of it; numbers count as 0-d
   std::vector<Geometry> geometries(Operand);
   Tensor* grad(uint32_t index);  // of a result; zeros where there is none
-  int64_t* ints(size_t n);  // lives as long as the machine
+  int64_t* ints(size_t n);       // lives as long as the machine
   RuleNode* node;
   PyObject** grads;
 
@@ -154,6 +155,7 @@ class Machine {
 
 Value value_of(Ref<> object);  // a tensor, tuple of tensors, number or None
 Value value_of(const Arg& arg);
+Value shared_value(const Arg& arg);  // owns a reference to the object too
 int64_t number_of_elements(const Geometry&);
 
 void init_rule_type(PyObject* module);

@@ -17,7 +17,7 @@ RECORDS = [entry.item for _, entry in sorted(_registry.ops.items()) if entry.ite
 
 def results(value):
     items = value if isinstance(value, (tuple, list)) else (value,)
-    return tuple(t for t in items if isinstance(t, torch.Tensor) and (t.is_floating_point() or t.is_complex()))
+    return tuple(t for t in items if isinstance(t, torch.Tensor) and t.dtype in (torch.float64, torch.complex128))
 
 
 def leaves(sample):
