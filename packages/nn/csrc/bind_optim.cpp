@@ -66,8 +66,6 @@ PyObject* sgd_kernel(Call& c) {
     s.grad = item(grads, i)->data;
     s.buffer = buffer != nullptr ? buffer->data : nullptr;
     if (!run_unlocked(s.n, [&] { norm_kernels().sgd[type_index(param->dtype)](s); })) return nullptr;
-    ++param->storage->version;
-    if (buffer != nullptr) ++buffer->storage->version;
   }
   return Py_NewRef(Py_None);
 }
@@ -97,9 +95,6 @@ PyObject* adam_kernel(Call& c) {
     s.param = param->data, s.grad = item(grads, i)->data;
     s.average = average->data, s.square = square->data, s.greatest = top != nullptr ? top->data : nullptr;
     if (!run_unlocked(s.n, [&] { norm_kernels().adam[type_index(param->dtype)](s); })) return nullptr;
-    for (Tensor* t : {param, average, square, step, top}) {
-      if (t != nullptr) ++t->storage->version;
-    }
   }
   return Py_NewRef(Py_None);
 }

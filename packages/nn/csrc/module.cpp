@@ -15,7 +15,7 @@ bool register_kernels() {
 
 PyMODINIT_FUNC PyInit__C() {
   if (rl::import_api("rushlight-nn") < 0) return nullptr;
-  rl::runtime = {rl::api->parallel_for, rl::api->allocate, rl::api->deallocate, rl::api->gemm};
+  rl::runtime = {rl::api->parallel_for, rl::api->allocate, rl::api->deallocate, rl::api->gemm, rl::api->num_threads};
   PyObject* extension = PyModule_Create(&definition);
   if (!extension) return nullptr;
   if (!rl::add_module_base(extension) || !register_kernels()) {

@@ -449,11 +449,15 @@ constexpr int64_t block_bytes(int64_t m, int64_t n, int planes, bool staged) {
   return planes * static_cast<int64_t>(sizeof(T)) * (m * kStride<T> + cols * kDepth<T> + (staged ? m * cols : 0));
 }
 
-// The block (m, n) of C at (0, 0) of the operands, for types that compute in themselves.
+// The block (m, n) of C at (0, 0) of the operands, for types that compute in themselves. C is contiguous along its rows,
+// or, if `turned`, along its columns, with beta 0: then the sums wait in a block of their own and are transposed.
 template <class T>
-void blocked(const GemmArgs& g, const Operands<T>& o, int64_t m, int64_t n) {
-  T* pa = static_cast<T*>(gemm_scratch(block_bytes<T>(m, n, 1, false)));
+void blocked(const GemmArgs& g, const Operands<T>& o, int64_t m, int64_t n, bool turned) {
+  const int64_t cols = parts(n, kPanel<T>) * kPanel<T>;
+  T* pa = static_cast<T*>(gemm_scratch(block_bytes<T>(m, n, 1, turned)));
   T* pb = pa + m * kStride<T>;
+  T* sums = turned ? pb + cols * kDepth<T> : o.c.data;
+  const int64_t row = turned ? cols : o.c.row;
   Finish<T> finish = finish_of<T>(g);
   finish.bias.data = nullptr, finish.relu = false;
   for (int64_t p = 0; p < g.k; p += kDepth<T>) {
@@ -461,9 +465,10 @@ void blocked(const GemmArgs& g, const Operands<T>& o, int64_t m, int64_t n) {
     pack<ScalarType<T, T>>(o.a.at(0, p), o.a.row, o.a.col, m, depth, 0, pa, kStride<T>);
     pack_b<ScalarType<T, T>>(o.b.at(p, 0), o.b.row, o.b.col, depth, n, 0, pb);
     if (p + depth == g.k) finish.bias = o.bias, finish.relu = g.relu;
-    multiply_block<T>(m, n, depth, pa, pb, o.c.data, o.c.row, finish);
+    multiply_block<T>(m, n, depth, pa, pb, sums, row, finish);
     finish.beta = 1;
   }
+  if (turned) transpose(sums, cols, m, n, o.c.data, o.c.col);
 }
 
 template <class E>
@@ -744,10 +749,12 @@ template <class E>
 void run_blocked(const GemmArgs& g, int64_t batch) {
   using S = typename E::Stored;
   using T = typename E::Compute;
-  const bool in_place = kOwn<E> && (g.c_col == 1 || g.n == 1) && g.k > 0;
+  const bool turned = g.c_row == 1 && g.c_col != 1 && is_zero(g.beta);
+  const bool in_place = kOwn<E> && (g.c_col == 1 || g.n == 1 || turned) && g.k > 0;
   const int64_t most_rows = 256, most_cols = 2048 / static_cast<int64_t>(sizeof(T));
   int64_t row_blocks = parts(g.m, most_rows), col_blocks = parts(g.n, most_cols);
-  while (batch * row_blocks * col_blocks < 4 && work(g.m / row_blocks, g.n / col_blocks, g.k) > kTaskWork) {
+  const int64_t tasks = num_threads() == 1 ? 1 : 2 * num_threads();
+  while (batch * row_blocks * col_blocks < tasks && work(g.m / row_blocks, g.n / col_blocks, g.k) > kTaskWork) {
     ++(g.m / row_blocks > g.n / col_blocks ? row_blocks : col_blocks);
   }
   const int64_t block_m = parts(g.m, row_blocks), block_n = parts(parts(g.n, col_blocks), kPanel<T>) * kPanel<T>;
@@ -764,13 +771,24 @@ void run_blocked(const GemmArgs& g, int64_t batch) {
       const int64_t m = least(g.m - i, block_m), n = least(g.n - j, block_n);
       if constexpr (kOwn<E>) {
         if (in_place) {
-          blocked<T>(g, o, m, n);
+          blocked<T>(g, o, m, n, turned);
           continue;
         }
       }
       staged<E>(g, o, m, n);
     }
   });
+}
+
+// (A @ B)^T = B^T @ A^T.
+inline GemmArgs transposed(const GemmArgs& g) {
+  GemmArgs s = g;
+  s.m = g.n, s.n = g.m;
+  s.a = g.b, s.a_row = g.b_col, s.a_col = g.b_row, s.a_batch = g.b_batch;
+  s.b = g.a, s.b_row = g.a_col, s.b_col = g.a_row, s.b_batch = g.a_batch;
+  s.c_row = g.c_col, s.c_col = g.c_row;
+  s.bias_row = g.bias_col, s.bias_col = g.bias_row;
+  return s;
 }
 
 template <class E>
@@ -784,23 +802,18 @@ void run(const GemmArgs& g) {
   int64_t batch = 1;
   for (int d = 0; d < g.batch_ndim; ++d) batch *= g.batch_sizes[d];
   if (batch == 0 || g.m == 0 || g.n == 0) return;
-  // C is to be contiguous along its rows, a single column to be a row: (A @ B)^T = B^T @ A^T.
-  if (g.n == 1 ? g.m != 1 : g.c_col != 1 && g.c_row == 1) {
-    GemmArgs s = g;
-    s.m = g.n, s.n = g.m;
-    s.a = g.b, s.a_row = g.b_col, s.a_col = g.b_row, s.a_batch = g.b_batch;
-    s.b = g.a, s.b_row = g.a_col, s.b_col = g.a_row, s.b_batch = g.a_batch;
-    s.c_row = g.c_col, s.c_col = g.c_row;
-    s.bias_row = g.bias_col, s.bias_col = g.bias_row;
-    if constexpr (kOwn<E>) {
-      if (run_in_place<T>(s, batch)) return;
-    }
-    return run_blocked<E>(s, batch);
-  }
+  // C is to be contiguous along its rows, a single column to be a row.
+  const bool turned = g.n == 1 ? g.m != 1 : g.c_col != 1 && g.c_row == 1;
+  const GemmArgs plain = turned ? transposed(g) : g;
   if constexpr (kOwn<E>) {
-    if (run_in_place<T>(g, batch)) return;
+    if (run_in_place<T>(plain, batch)) return;
+    // Few rows times a B that is contiguous along k: transposing A and C is less work than transposing B.
+    if (!turned && g.b_row == 1 && g.b_col != 1 && g.a_col == 1 && g.c_col == 1 && is_zero(g.beta) && g.m >= 12 &&
+        2 * (g.m * g.k + g.m * g.n) < g.n * g.k) {
+      return run_blocked<E>(transposed(g), batch);
+    }
   }
-  run_blocked<E>(g, batch);
+  run_blocked<E>(plain, batch);
 }
 
 }  // namespace

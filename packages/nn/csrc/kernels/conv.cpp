@@ -75,6 +75,24 @@ void pointwise(DType dtype, const ConvShape& s, int64_t rows, int64_t depth, con
   }
 }
 
+// dw[g] = sum over n of dy[n, g] @ x[n, g]^T.
+void pointwise_weight(DType dtype, const ConvShape& s, const void* x, const void* dy, void* dw) {
+  const int64_t positions = product(s.out);
+  const auto at = [&](const void* p, int64_t index) { return static_cast<const char*>(p) + index * itemsize(dtype); };
+  for (int64_t group = 0; group < s.groups; ++group) {
+    for (int64_t n = 0; n < s.batch; ++n) {
+      const int64_t block = n * s.groups + group;
+      GemmArgs g;
+      g.m = s.out_channels, g.n = s.in_channels, g.k = positions;
+      g.a = at(dy, block * s.out_channels * positions), g.a_row = positions, g.a_col = 1;
+      g.b = at(x, block * s.in_channels * positions), g.b_row = 1, g.b_col = positions;
+      g.c = const_cast<char*>(at(dw, group * s.out_channels * s.in_channels)), g.c_row = s.in_channels, g.c_col = 1;
+      if (n > 0) g.beta = GemmScalar{};
+      runtime.gemm(dtype, g);
+    }
+  }
+}
+
 // to[g][c][m][t] = w[g][m][c][tap[t]]: the weights of the gradient of the input.
 template <class T>
 void swap_channels(const ConvShape& s, const T* w, const std::vector<int64_t>& tap, T* to) {
@@ -197,6 +215,7 @@ void conv_backward_input(DType dtype, const ConvShape& s, const void* dy, const 
 }
 
 void conv_backward_weight(DType dtype, const ConvShape& s, const void* x, const void* dy, void* dw) {
+  if (is_pointwise(s)) return pointwise_weight(dtype, s, x, dy, dw);
   std::vector<std::array<int64_t, 3>> taps;
   TapConv g = correlation(s, taps);
   g.in = x;

@@ -1,5 +1,7 @@
 // The forward passes of pooling, compiled once per instruction set. Where the stride along a row is one or two, a whole
 // row of windows is reduced at a time, tap by tap.
+#include <type_traits>
+
 #include "pool.h"
 #include "runtime.h"
 #include "rushlight/simd.h"
@@ -18,11 +20,12 @@ struct Inside {
         end(offset >= in ? first : most(first, least(out, parts(in - offset, stride)))) {}
 };
 
-template <class T>
-void max_plane(const PoolShape& s, const T* x, T* y, int64_t* index) {
+// Positions as wide as T where they fit, so that values and positions share vectors.
+template <class T, class Index>
+void max_plane(const PoolShape& s, const T* x, T* y, int64_t* out_index, Index* index) {
   const int64_t width = s.out[2];
   for (int64_t d = 0; d < s.out[0]; ++d) {
-    for (int64_t h = 0; h < s.out[1]; ++h, y += width, index += width) {
+    for (int64_t h = 0; h < s.out[1]; ++h, y += width, out_index += width) {
       for (int64_t w = 0; w < width; ++w) y[w] = T(0), index[w] = -1;  // no tap seen
       for (int64_t kd = 0; kd < s.kernel[0]; ++kd) {
         const int64_t id = d * s.stride[0] - s.padding[0] + kd * s.dilation[0];
@@ -37,11 +40,10 @@ void max_plane(const PoolShape& s, const T* x, T* y, int64_t* index) {
             const int64_t base = row + offset;
             const auto take = [&](auto stride) RL_INLINE {
               for (int64_t w = inside.first; w < inside.end; ++w) {
-                const int64_t i = base + w * stride;
-                const T v = x[i];
+                const T v = x[base + w * stride];
                 const bool better = (v > y[w]) | (v != v) | (index[w] < 0);
                 y[w] = better ? v : y[w];
-                index[w] = better ? i : index[w];
+                index[w] = better ? static_cast<Index>(base + w * stride) : index[w];
               }
             };
             if (s.stride[2] == 1) {
@@ -56,6 +58,7 @@ void max_plane(const PoolShape& s, const T* x, T* y, int64_t* index) {
       }
       for (int64_t w = 0; w < width; ++w) {  // a dilated window may miss a small image altogether
         if (index[w] < 0) y[w] = -static_cast<T>(__builtin_inf()), index[w] = 0;
+        out_index[w] = index[w];
       }
     }
   }
@@ -65,8 +68,13 @@ template <class T>
 void max(const PoolShape& s, const void* x, void* y, int64_t* index) {
   const int64_t in = s.in[0] * s.in[1] * s.in[2], out = s.out[0] * s.out[1] * s.out[2];
   parallel_for(0, s.planes, kGrain / (in + 1) + 1, [&](int64_t begin, int64_t end) {
+    using Narrow = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+    const Buffer<int64_t> row(s.out[2]);
     for (int64_t p = begin; p < end; ++p) {
-      max_plane<T>(s, static_cast<const T*>(x) + p * in, static_cast<T*>(y) + p * out, index + p * out);
+      const T* from = static_cast<const T*>(x) + p * in;
+      T* to = static_cast<T*>(y) + p * out;
+      in < INT32_MAX ? max_plane<T>(s, from, to, index + p * out, reinterpret_cast<Narrow*>(row.data()))
+                     : max_plane<T>(s, from, to, index + p * out, row.data());
     }
   });
 }

@@ -10,6 +10,7 @@ Runtime runtime = {
     [](size_t nbytes) { return std::aligned_alloc(64, (nbytes + 63) / 64 * 64); },
     [](void* p, size_t) { std::free(p); },
     nullptr,
+    [] { return 1; },
 };
 
 void* allocate_or_throw(size_t nbytes) {

@@ -15,6 +15,7 @@ struct Runtime {
   void* (*allocate)(size_t nbytes);
   void (*deallocate)(void*, size_t nbytes);
   bool (*gemm)(DType, const GemmArgs&);  // null in tests that need no product
+  int (*num_threads)();
 };
 extern Runtime runtime;
 
