@@ -132,6 +132,76 @@ template <int Count, int I = 0, class F>
   }
 }
 
+// GCC before 12 knows only the first spelling, Clang only the second.
+#if !defined(__clang__)
+#define RL_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, Index{__VA_ARGS__})
+#else
+#define RL_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+
+// dst[j][i] = src[i][j] for contiguous rows of src, in square blocks that live in registers.
+template <class T>
+struct Square {  // 32 bytes a side
+  static constexpr int side = 32 / static_cast<int>(sizeof(T));
+  typedef T Line __attribute__((vector_size(32)));
+  static void transpose(const T* src, int64_t src_row, T* dst, int64_t dst_row) {
+    Line r[side], s[side];
+#pragma GCC unroll 8
+    for (int i = 0; i < side; ++i) std::memcpy(&r[i], src + i * src_row, 32);
+    if constexpr (sizeof(T) == 4) {
+      typedef int32_t Index __attribute__((vector_size(32), unused));
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; i += 2) {
+        s[i] = RL_SHUFFLE(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        s[i + 1] = RL_SHUFFLE(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+      }
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; i += 4) {
+#pragma GCC unroll 8
+        for (int x = 0; x < 2; ++x) {
+          r[i + 2 * x] = RL_SHUFFLE(s[i + x], s[i + 2 + x], 0, 1, 8, 9, 4, 5, 12, 13);
+          r[i + 2 * x + 1] = RL_SHUFFLE(s[i + x], s[i + 2 + x], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+      }
+#pragma GCC unroll 8
+      for (int i = 0; i < 4; ++i) {
+        s[i] = RL_SHUFFLE(r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        s[i + 4] = RL_SHUFFLE(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+      }
+    } else {
+      typedef int64_t Index __attribute__((vector_size(32), unused));
+#pragma GCC unroll 8
+      for (int i = 0; i < 4; i += 2) {
+        s[i] = RL_SHUFFLE(r[i], r[i + 1], 0, 4, 2, 6);
+        s[i + 1] = RL_SHUFFLE(r[i], r[i + 1], 1, 5, 3, 7);
+      }
+#pragma GCC unroll 8
+      for (int i = 0; i < 2; ++i) {
+        r[i] = RL_SHUFFLE(s[i], s[i + 2], 0, 1, 4, 5);
+        r[i + 2] = RL_SHUFFLE(s[i], s[i + 2], 2, 3, 6, 7);
+      }
+#pragma GCC unroll 8
+      for (int i = 0; i < 4; ++i) s[i] = r[i];
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < side; ++i) std::memcpy(dst + i * dst_row, &s[i], 32);
+  }
+};
+
+template <class T>
+void transpose(const T* src, int64_t src_row, int64_t rows, int64_t cols, T* dst, int64_t dst_row) {
+  constexpr int side = Square<T>::side;
+  const int64_t full_rows = rows / side * side, full_cols = cols / side * side;
+  for (int64_t i = 0; i < full_rows; i += side) {
+    for (int64_t j = 0; j < full_cols; j += side) {
+      Square<T>::transpose(src + i * src_row + j, src_row, dst + j * dst_row + i, dst_row);
+    }
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = i < full_rows ? full_cols : 0; j < cols; ++j) dst[j * dst_row + i] = src[i * src_row + j];
+  }
+}
+
 // sum[i * N + j] = vector j of A @ B: R rows of A, at(i, p), times N vectors of B, vec(p, j). B reads its last vector
 // by last_vec, which may leave out lanes that do not exist.
 template <class T, int R, int N, class A, class B>

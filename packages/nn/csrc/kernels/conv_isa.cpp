@@ -26,7 +26,8 @@ constexpr int64_t kUnitBytes = 768 << 10;         // of planes and sums of a uni
 constexpr int64_t kGradPositions = 1024;          // positions that a gradient of weights adds up at a time
 constexpr int64_t kMostRows = 512;                // of a unit
 constexpr int64_t kFewPositions = 192;            // fewer, and copying `a` would show
-constexpr int64_t kSlices = 8;                    // of a batch whose gradient of weights has few blocks
+constexpr int64_t kSmallGradient = 64 << 10;      // elements of a gradient of weights that is added up in slices:
+constexpr int64_t kSlices = 8;                    // of the batch
 constexpr double kTaskWork = 1 << 19;             // multiplications that are worth a thread
 
 // Where the planes of some images hold what. Along the width there is a plane for each phase of the stride, in which taps
@@ -85,14 +86,16 @@ inline void copy_row(T* to, const T* from, int64_t n) {
 // to[i] = from[2 * i]
 template <class T>
 inline void copy_even(T* to, const T* from, int64_t n) {
+  int64_t i = 0;
+#if !defined(__clang__)  // which makes the same of the plain loop
   using Int = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
   typedef Int Index __attribute__((vector_size(kVecBytes)));
   Index even;
-  repeat<kLanes<T>>([&](auto i) RL_INLINE { even[i.value] = 2 * i.value; });
-  int64_t i = 0;
+  repeat<kLanes<T>>([&](auto x) RL_INLINE { even[x.value] = 2 * x.value; });
   for (; i + kLanes<T> < n; i += kLanes<T>) {  // what is read ends before the last element that counts
     store(to + i, __builtin_shuffle(load(from + 2 * i), load(from + 2 * i + kLanes<T>), even));
   }
+#endif
   for (; i < n; ++i) to[i] = from[2 * i];
 }
 template <class T>
@@ -171,12 +174,12 @@ template <class T, int R, int N>
   });
 }
 
-template <class T, int Max>
+template <class T, int N, int Max>
 inline void run_tile(int rows, int64_t k, RowsA<T> a, PlanesB<T> b, T* sums, int64_t row, bool add) {
   if constexpr (Max > 1) {
-    if (rows < Max) return run_tile<T, Max - 1>(rows, k, a, b, sums, row, add);
+    if (rows < Max) return run_tile<T, N, Max - 1>(rows, k, a, b, sums, row, add);
   }
-  conv_tile<T, Max, kVecs>(k, a, b, sums, row, add);
+  conv_tile<T, Max, N>(k, a, b, sums, row, add);
 }
 
 // Some positions of some rows of one image. With `filled` planes of all channels, the unit fills none of its own.
@@ -247,7 +250,8 @@ void run_unit(const TapConv& g, const Unit& u, const Layout& l, const T* filled,
       const int64_t tiles = parts(u.rows, kFloatRows);
       for (int64_t t = 0, i = 0; t < tiles; ++t) {
         const int height = static_cast<int>((u.rows - i + tiles - t - 1) / (tiles - t));
-        run_tile<T, kFloatRows>(height, k, RowsA<T>{a + i * kStride<T>}, b, sums + i * row + q, row, p > 0);
+        (l.positions - q > kTile<T> - kLanes<T> ? run_tile<T, kVecs, kFloatRows> : run_tile<T, 1, kFloatRows>)(
+            height, k, RowsA<T>{a + i * kStride<T>}, b, sums + i * row + q, row, p > 0);
         i += height;
       }
     }
@@ -348,12 +352,62 @@ void forward(const TapConv& g) {
 
 // ---- the gradient of the weights
 
-constexpr int kGradRows = kFloatRows < 6 ? 2 : kFloatRows < 14 ? 3 : 6, kGradCols = 4;
+// Few rows: dot products along the positions, which need no transposed copy of dout.
+constexpr int kFewRows = 20, kDotRows = kFloatRows < 6 ? 2 : kFloatRows < 14 ? 3 : 6, kDotCols = 4;
+// Else `da` transposed: broadcast elements of the planes, for some columns of `da`, times vectors along the rows of dout.
+constexpr int kGradCols = kFloatRows < 6 ? 4 : kFloatRows < 14 ? 6 : 8;
+constexpr int64_t kGradDepth = 256;  // positions at a time, so that the vectors stay in the first cache
+
+template <class T, int R>
+struct PlanesA {
+  const T* row[R];
+  T at(int i, int64_t p) const { return row[i][p]; }
+};
+template <class T>
+struct PanelB {
+  const T* data;
+  Vec<T> vec(int64_t p, int j) const { return load(data + p * kTile<T> + j * kLanes<T>); }
+  Vec<T> last_vec(int64_t p, int j, int64_t) const { return vec(p, j); }
+};
+
+template <class T, int R, int N>
+[[gnu::noinline]] void grad_tile(int64_t k, const T* planes, const int64_t* offset, const T* panel, T* sums, int64_t row) {
+  PlanesA<T, R> a;
+  repeat<R>([&](auto i) RL_INLINE { a.row[i.value] = planes + offset[i.value]; });
+  Vec<T> sum[R * N];
+  multiply<T, R, N>(k, a, PanelB<T>{panel}, kLanes<T>, sum);
+  repeat<R * N>([&](auto x) RL_INLINE {
+    T* to = sums + x.value / N * row + x.value % N * kLanes<T>;
+    store(to, load(to) + sum[x.value]);
+  });
+}
+
+template <class T, int N, int Max>
+inline void run_grad_tile(int columns, int64_t k, const T* planes, const int64_t* offset, const T* panel, T* sums, int64_t row) {
+  if constexpr (Max > 1) {
+    if (columns < Max) return run_grad_tile<T, N, Max - 1>(columns, k, planes, offset, panel, sums, row);
+  }
+  grad_tile<T, Max, N>(k, planes, offset, panel, sums, row);
+}
+
+// sums[j][i] += sum over positions of planes[offset[j]] * dout[i], for all columns j and the rows i of `panel`.
+template <class T, int N>
+void grad_panel(int64_t positions, const T* planes, const int64_t* offset, int64_t columns, const T* panel, T* sums, int64_t row) {
+  for (int64_t p = 0; p < positions; p += kGradDepth) {
+    const int64_t k = least(positions - p, kGradDepth);
+    const int64_t tiles = parts(columns, kGradCols);
+    for (int64_t t = 0, j = 0; t < tiles; ++t) {
+      const int height = static_cast<int>((columns - j + tiles - t - 1) / (tiles - t));
+      run_grad_tile<T, N, kGradCols>(height, k, planes + p, offset + j, panel + p * kTile<T>, sums + j * row, row);
+      j += height;
+    }
+  }
+}
 
 // sums[i * sums_row + j] += a[i] * columns[j], lane by lane.
 template <class T, int R, int C>
-[[gnu::noinline]] void grad_tile(int64_t positions, const T* a, int64_t a_row, const T* planes, const int64_t* offset,
-                                 Vec<T>* sums, int64_t sums_row) {
+[[gnu::noinline]] void dot_tile(int64_t positions, const T* a, int64_t a_row, const T* planes, const int64_t* offset,
+                                Vec<T>* sums, int64_t sums_row) {
   Vec<T> sum[R * C];
   const T* column[C];
   repeat<C>([&](auto j) RL_INLINE { column[j.value] = planes + offset[j.value]; });
@@ -370,16 +424,16 @@ template <class T, int R, int C>
 }
 
 template <class T, int R>
-inline void run_grad_tiles(int rows, int64_t positions, const T* a, int64_t a_row, const T* planes,
+inline void run_dot_tiles(int rows, int64_t positions, const T* a, int64_t a_row, const T* planes,
                            const int64_t* offset, int64_t columns, Vec<T>* sums, int64_t sums_row) {
   if constexpr (R > 1) {
-    if (rows < R) return run_grad_tiles<T, R - 1>(rows, positions, a, a_row, planes, offset, columns, sums, sums_row);
+    if (rows < R) return run_dot_tiles<T, R - 1>(rows, positions, a, a_row, planes, offset, columns, sums, sums_row);
   }
   int64_t j = 0;
-  for (; j + kGradCols <= columns; j += kGradCols) {
-    grad_tile<T, R, kGradCols>(positions, a, a_row, planes, offset + j, sums + j, sums_row);
+  for (; j + kDotCols <= columns; j += kDotCols) {
+    dot_tile<T, R, kDotCols>(positions, a, a_row, planes, offset + j, sums + j, sums_row);
   }
-  for (; j < columns; ++j) grad_tile<T, R, 1>(positions, a, a_row, planes, offset + j, sums + j, sums_row);
+  for (; j < columns; ++j) dot_tile<T, R, 1>(positions, a, a_row, planes, offset + j, sums + j, sums_row);
 }
 
 // One row of dout at the positions of the planes, zero at those that do not count and up to `row`.
@@ -416,10 +470,17 @@ void weight_block(const TapConv& g, int64_t group, int64_t first_row, int64_t ro
   out_size[split] = lines;
   const Layout largest(g, out_size, batch, rows, kLanes<T>);
   const int64_t columns = channels * g.taps, most_row = parts(largest.positions, kLanes<T>) * kLanes<T>;
+  const bool few = rows < kFewRows;
+  const int64_t padded_rows = parts(rows, kTile<T>) * kTile<T>;
   const Buffer<T> planes(channels * largest.channel + 2 * kLanes<T>), a(rows * most_row);
-  const Buffer<Vec<T>> sums(rows * columns);
+  const Buffer<T> panel(few ? 0 : most_row * kTile<T>), sums(few ? 0 : columns * padded_rows);
+  const Buffer<Vec<T>> lanes(few ? rows * columns : 0);
   const Buffer<int64_t> offset(columns);
-  for (int64_t i = 0; i < rows * columns; ++i) sums[i] = Vec<T>{};
+  if (few) {
+    for (int64_t i = 0; i < rows * columns; ++i) lanes[i] = Vec<T>{};
+  } else {
+    zero_row(sums.data(), columns * padded_rows);
+  }
 
   const int64_t in_batch = g.groups * g.channels * image, out_batch = g.groups * g.rows * out_image;
   for (int64_t n = begin; n < end; n += batch) {
@@ -437,15 +498,27 @@ void weight_block(const TapConv& g, int64_t group, int64_t first_row, int64_t ro
       start[split] = line;
       const int64_t from = (start[0] * g.out_size[1] + start[1]) * g.out_size[2] + start[2];
       for (int64_t i = 0; i < rows; ++i) spread_row(g, l, out_size, dout + i * out_image + from, out_batch, row, a.data() + i * row);
-      for (int64_t i = 0; i < rows; i += kGradRows) {
-        run_grad_tiles<T, kGradRows>(static_cast<int>(least(kGradRows, rows - i)), row, a.data() + i * row, row,
-                                     planes.data(), offset.data(), columns, sums.data() + i * columns, columns);
+      if (few) {
+        for (int64_t i = 0; i < rows; i += kDotRows) {
+          run_dot_tiles<T, kDotRows>(static_cast<int>(least(kDotRows, rows - i)), row, a.data() + i * row, row,
+                                     planes.data(), offset.data(), columns, lanes.data() + i * columns, columns);
+        }
+        continue;
+      }
+      for (int64_t i = 0; i < rows; i += kTile<T>) {
+        const int64_t count = least(rows - i, kTile<T>);
+        if (count < kTile<T>) zero_row(panel.data(), row * kTile<T>);
+        transpose(a.data() + i * row, row, count, l.positions, panel.data(), kTile<T>);
+        (count > kTile<T> - kLanes<T> ? grad_panel<T, kVecs> : grad_panel<T, 1>)(
+            l.positions, planes.data(), offset.data(), columns, panel.data(), sums.data() + i, padded_rows);
       }
     }
   }
-  T* to = da + (group * g.rows + first_row) * g.channels * g.taps + first * g.taps;
+  const int64_t to_row = g.channels * g.taps;
+  T* to = da + (group * g.rows + first_row) * to_row + first * g.taps;
+  if (!few) return transpose(sums.data(), padded_rows, columns, rows, to, to_row);
   for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) to[i * g.channels * g.taps + j] = sum_lanes<T>(sums[i * columns + j]);
+    for (int64_t j = 0; j < columns; ++j) to[i * to_row + j] = sum_lanes<T>(lanes[i * columns + j]);
   }
 }
 
@@ -454,11 +527,15 @@ void weight(const TapConv& g, void* da) {
   const int64_t positions = g.out_size[0] * g.out_size[1] * g.out_size[2];
   const double work =
       static_cast<double>(g.batch * g.groups * positions * g.rows) * static_cast<double>(g.channels * g.taps);
-  // Blocks of the gradient whose lanes of sums fit the second cache; slices of the batch where there are few blocks.
-  const int64_t row_block = least(g.rows, 8 * kGradRows), channel_block = least(g.channels, most(1, 160 / g.taps));
-  const int64_t row_blocks = parts(g.rows, row_block), channel_blocks = parts(g.channels, channel_block);
+  // Blocks of the gradient whose sums fit the second cache, enough to go round; slices of the batch where there are few.
+  const int64_t row_block = least(g.rows, g.rows < kFewRows ? g.rows : 4 * kTile<T>), row_blocks = parts(g.rows, row_block);
+  const int64_t wanted = runtime.num_threads() == 1 ? 1 : 2 * runtime.num_threads();
+  int64_t channel_blocks = parts(g.channels * g.taps, 320);
+  while (g.groups * row_blocks * channel_blocks < wanted && parts(g.channels, channel_blocks) * g.taps > 96) ++channel_blocks;
+  const int64_t channel_block = parts(g.channels, channel_blocks);
+  channel_blocks = parts(g.channels, channel_block);
   const int64_t blocks = g.groups * row_blocks * channel_blocks;
-  const int64_t slices = blocks < 4 && work > kTaskWork ? least(g.batch, kSlices) : 1;
+  const int64_t slices = g.rows * g.channels * g.taps * g.groups < kSmallGradient && work > kTaskWork ? least(g.batch, kSlices) : 1;
   const int64_t size = g.groups * g.rows * g.channels * g.taps;
   const Buffer<T> partial(slices > 1 ? slices * size : 0);
   T* to = slices > 1 ? partial.data() : static_cast<T*>(da);
