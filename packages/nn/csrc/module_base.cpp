@@ -17,11 +17,14 @@ struct ModuleObject {
 
 PyTypeObject* module_type;                   // ModuleBase
 PyTypeObject *parameter_type, *buffer_type;  // given by set_member_types
+PyObject* plain_class;                       // nn.Module, whose methods write_state stands for
 bool global_hooks = false;
 
 struct Names {
   PyObject *forward, *hooked, *call_impl, *set_member, *del_member, *getattr, *getattribute;
   PyObject* members[3];
+  PyObject *version, *transient, *detach, *state_hooks, *state_pre_hooks;
+  PyObject* state_methods[3];
 } names;
 
 bool intern_names() {
@@ -30,7 +33,11 @@ bool intern_names() {
          intern(names.set_member, "_set_member") && intern(names.del_member, "_del_member") &&
          intern(names.getattr, "__getattr__") && intern(names.getattribute, "__getattribute__") &&
          intern(names.members[0], "_parameters") && intern(names.members[1], "_modules") &&
-         intern(names.members[2], "_buffers");
+         intern(names.members[2], "_buffers") && intern(names.version, "_version") &&
+         intern(names.transient, "_non_persistent_buffers_set") && intern(names.detach, "detach") &&
+         intern(names.state_hooks, "_state_dict_hooks") && intern(names.state_pre_hooks, "_state_dict_pre_hooks") &&
+         intern(names.state_methods[0], "state_dict") && intern(names.state_methods[1], "_save_to_state_dict") &&
+         intern(names.state_methods[2], "get_extra_state");
 }
 
 PyObject* dict_of(PyObject* self) { return reinterpret_cast<ModuleObject*>(self)->dict; }
@@ -134,10 +141,107 @@ PyObject* module_init_subclass(PyObject* cls, PyObject* args, PyObject* kwargs) 
   return result;
 }
 
+// A module whose part of a state dict is its parameters and buffers and nothing else.
+bool has_plain_state(PyObject* self) {
+  PyObject* dict = dict_of(self);
+  if (!dict || PyDict_GetItemWithError(dict, names.state_hooks) || PyDict_GetItemWithError(dict, names.state_pre_hooks))
+    return false;
+  for (PyObject* method : names.state_methods)
+    if (_PyType_Lookup(Py_TYPE(self), method) != _PyType_Lookup(reinterpret_cast<PyTypeObject*>(plain_class), method))
+      return false;
+  return true;
+}
+
+bool write_members(PyObject* members, PyObject* without, PyObject* destination, PyObject* prefix, bool keep_vars) {
+  PyObject *name, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(members, &at, &name, &value);) {
+    if (value == Py_None) continue;
+    const int skip = without ? PySequence_Contains(without, name) : 0;
+    if (skip < 0) return false;
+    if (skip) continue;
+    PyObject* key = PyUnicode_Concat(prefix, name);
+    PyObject* kept = keep_vars ? Py_NewRef(value) : PyObject_CallMethodNoArgs(value, names.detach);
+    const bool done = key && kept && PyObject_SetItem(destination, key, kept) == 0;
+    Py_XDECREF(key);
+    Py_XDECREF(kept);
+    if (!done) return false;
+  }
+  return true;
+}
+
+bool write_version(PyObject* self, PyObject* metadata, PyObject* prefix) {
+  const Py_ssize_t length = PyUnicode_GET_LENGTH(prefix);
+  PyObject* path = PyUnicode_Substring(prefix, 0, length > 0 ? length - 1 : 0);
+  PyObject* version = PyObject_GetAttr(self, names.version);
+  PyObject* entry = path && version ? Py_BuildValue("{s:O}", "version", version) : nullptr;
+  const bool done = entry && PyObject_SetItem(metadata, path, entry) == 0;
+  Py_XDECREF(path);
+  Py_XDECREF(version);
+  Py_XDECREF(entry);
+  return done;
+}
+
+// The entries of the modules below `self` in a state dict. What is not plain is asked through its method state_dict.
+bool write_children(PyObject* self, PyObject* destination, PyObject* metadata, PyObject* prefix, bool keep_vars) {
+  PyObject* children = PyDict_GetItemWithError(dict_of(self), names.members[1]);
+  if (!children) return !PyErr_Occurred();
+  PyObject *name, *child;
+  for (Py_ssize_t at = 0; PyDict_Next(children, &at, &name, &child);) {
+    if (!PyObject_TypeCheck(child, module_type)) continue;
+    PyObject* path = PyUnicode_FromFormat("%U%U.", prefix, name);
+    if (!path) return false;
+    PyObject* owner = Py_NewRef(child);  // detach may run Python that changes the tree
+    bool done;
+    if (has_plain_state(owner)) {
+      PyObject* dict = dict_of(owner);
+      PyObject *parameters = PyDict_GetItemWithError(dict, names.members[0]),
+               *buffers = PyDict_GetItemWithError(dict, names.members[2]),
+               *transient = PyDict_GetItemWithError(dict, names.transient);
+      done = (metadata == Py_None || write_version(owner, metadata, path)) &&
+             (!parameters || write_members(parameters, nullptr, destination, path, keep_vars)) &&
+             (!buffers || write_members(buffers, transient, destination, path, keep_vars)) &&
+             write_children(owner, destination, metadata, path, keep_vars);
+    } else {
+      PyObject* method = PyErr_Occurred() ? nullptr : PyObject_GetAttr(owner, names.state_methods[0]);
+      PyObject* args = PyTuple_New(0);
+      PyObject* kwargs = Py_BuildValue("{s:O,s:O,s:O}", "destination", destination, "prefix", path, "keep_vars",
+                                       keep_vars ? Py_True : Py_False);
+      PyObject* result = method && args && kwargs ? PyObject_Call(method, args, kwargs) : nullptr;
+      done = result != nullptr;
+      Py_XDECREF(result);
+      Py_XDECREF(kwargs);
+      Py_XDECREF(args);
+      Py_XDECREF(method);
+    }
+    Py_DECREF(owner);
+    Py_DECREF(path);
+    if (!done) return false;
+  }
+  return true;
+}
+
+PyObject* write_child_states(PyObject*, PyObject* args) {
+  PyObject *self, *destination, *metadata, *prefix;
+  int keep_vars;
+  if (!PyArg_ParseTuple(args, "O!OOUp", module_type, &self, &destination, &metadata, &prefix, &keep_vars))
+    return nullptr;
+  if (Py_EnterRecursiveCall(" in Module.state_dict")) return nullptr;
+  const bool done = write_children(self, destination, metadata, prefix, keep_vars != 0);
+  Py_LeaveRecursiveCall();
+  if (!done) return nullptr;
+  Py_RETURN_NONE;
+}
+
 PyObject* set_global_hooks(PyObject*, PyObject* flag) {
   const int on = PyObject_IsTrue(flag);
   if (on < 0) return nullptr;
   global_hooks = on != 0;
+  Py_RETURN_NONE;
+}
+
+PyObject* set_plain_class(PyObject*, PyObject* cls) {
+  if (!PyType_Check(cls)) return PyErr_Format(PyExc_TypeError, "set_plain_class: expected a type, got %R", cls);
+  Py_XSETREF(plain_class, Py_NewRef(cls));
   Py_RETURN_NONE;
 }
 
@@ -197,6 +301,9 @@ PyType_Spec spec = {"rushlight.nn._C.ModuleBase", sizeof(ModuleObject), 0,
 
 PyMethodDef functions[] = {
     {"set_global_hooks", set_global_hooks, METH_O, "Whether every module call goes through Module._call_impl."},
+    {"set_plain_class", set_plain_class, METH_O, "The class whose state dict methods write_child_states stands for."},
+    {"write_child_states", write_child_states, METH_VARARGS,
+     "(module, destination, metadata, prefix, keep_vars): the state of all modules below one."},
     {"set_member_types", set_member_types, METH_VARARGS, "The types that a module registers when they are assigned."},
     {nullptr, nullptr, 0, nullptr}};
 

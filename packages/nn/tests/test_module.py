@@ -410,6 +410,23 @@ def test_state_dict_shares_memory_and_knows_versions():
     assert next(iter(m.state_dict(prefix="net."))) == "net.left.factor"
 
 
+def test_state_dict_asks_modules_that_have_their_own():
+    class Own(Scale):
+        def _save_to_state_dict(self, destination, prefix, keep_vars):
+            destination[prefix + "own"] = torch.ones(1)
+
+    class Whole(Scale):
+        def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+            destination[prefix + "whole"] = torch.ones(1)
+
+    hooked = Scale()
+    hooked.register_state_dict_post_hook(lambda mod, state, prefix, meta: state.__delitem__(prefix + "count"))
+    m = nn.Sequential(nn.Sequential(Own(), Whole()), hooked, None)
+    m[1].register_buffer("hidden", torch.ones(1), persistent=False)
+    assert list(m.state_dict()) == ["0.0.own", "0.1.whole", "1.factor"]
+    assert list(m.state_dict()._metadata) == ["", "0", "0.0", "1"]
+
+
 def test_load_state_dict_copies():
     a, b = Tree(), Tree()
     with torch.no_grad():

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import rushlight as rl
 from rushlight import Tensor
-from rushlight.nn._C import ModuleBase, set_global_hooks, set_member_types
+from rushlight.nn._C import ModuleBase, set_global_hooks, set_member_types, set_plain_class, write_child_states
 from rushlight.nn.modules._backward_hooks import BackwardHooks
 from rushlight.nn.parameter import Buffer, Parameter
 from rushlight.utils.hooks import RemovableHandle
@@ -777,7 +777,24 @@ class Module(ModuleBase):
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
-        return _write_state(self, destination, getattr(destination, "_metadata", None), prefix, keep_vars)
+        metadata = getattr(destination, "_metadata", None)
+        state = self.__dict__
+        local = {"version": self._version}
+        if metadata is not None:
+            metadata[prefix[:-1]] = local
+        if "_state_dict_pre_hooks" in state:
+            for hook in self._state_dict_pre_hooks.values():
+                hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        write_child_states(self, destination, metadata, prefix, keep_vars)
+        if "_state_dict_hooks" in state:
+            for hook in self._state_dict_hooks.values():
+                changed = hook(self, destination, prefix, local)
+                if changed is not None:
+                    if getattr(hook, "_returns_none", False):
+                        raise RuntimeError("state_dict post-hook must return None")
+                    destination = changed
+        return destination
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """Writes the parameters and persistent buffers of this module alone."""
@@ -972,32 +989,7 @@ class Module(ModuleBase):
         return f"{self._get_name()}(" + ("\n  " + "\n  ".join(lines) + "\n" if lines else "") + ")"
 
 
-def _write_state(module: Module, destination: Any, metadata: Any, prefix: str, keep_vars: bool) -> Any:
-    """`Module.state_dict` of a module and all below it."""
-    state = module.__dict__
-    local = {"version": module._version}
-    if metadata is not None:
-        metadata[prefix[:-1]] = local
-    if "_state_dict_pre_hooks" in state:
-        for hook in module._state_dict_pre_hooks.values():
-            hook(module, prefix, keep_vars)
-    module._save_to_state_dict(destination, prefix, keep_vars)
-    for name, child in state["_modules"].items():
-        if child is None:
-            continue
-        path = f"{prefix}{name}."
-        if type(child).state_dict is Module.state_dict:
-            _write_state(child, destination, metadata, path, keep_vars)
-        else:
-            child.state_dict(destination=destination, prefix=path, keep_vars=keep_vars)
-    if "_state_dict_hooks" in state:
-        for hook in module._state_dict_hooks.values():
-            changed = hook(module, destination, prefix, local)
-            if changed is not None:
-                if getattr(hook, "_returns_none", False):
-                    raise RuntimeError("state_dict post-hook must return None")
-                destination = changed
-    return destination
+set_plain_class(Module)
 
 
 def _collect(module: Module, memo: set[Module], path: str, once: bool, found: list[tuple[str, Module]]) -> None:
