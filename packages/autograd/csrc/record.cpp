@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "anomaly.h"
 #include "call.h"
@@ -71,6 +72,12 @@ bool reads_self(const Rule* rule, uint64_t mask) {
     const Save& s = (*rule->saves)[i];
     if ((mask >> i & 1) && !s.result && !s.geometry_only && s.index == 0) return true;
   }
+  return false;
+}
+
+bool reads_shape_of_self(const Rule* rule) {
+  for (const Save& s : *rule->saves)
+    if (!s.result && s.geometry_only && s.index == 0) return true;
   return false;
 }
 
