@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+
 import rushlight
 
 torch = pytest.importorskip("torch")

@@ -117,21 +117,25 @@ def test_unknown_parameters():
 
 
 def test_a_missing_rule_is_an_error_of_backward_that_names_operator_and_argument(leaf):
-    Op("_half_ruled(Tensor self, Tensor other) -> Tensor", function=False, method=False).array(lambda xp, x, y: x * y).grad(
-        self="grad * other"
-    ).define()
+    Op("_half_ruled(Tensor self, Tensor other) -> Tensor", function=False, method=False).array(
+        lambda xp, x, y: x * y
+    ).grad(self="grad * other").define()
     operator = torch._op.operators["_half_ruled"]
     x, y = leaf([2.0]), leaf([3.0])
     operator(x, y.detach()).sum().backward()
     assert x.grad.item() == 3
-    with pytest.raises(NotImplementedError, match="_half_ruled: the gradient with respect to 'other' is not implemented"):
+    with pytest.raises(
+        NotImplementedError, match="_half_ruled: the gradient with respect to 'other' is not implemented"
+    ):
         operator(x, y).sum().backward()
 
 
 def test_rules_with_control_flow_and_functions(leaf):
     Op("_powers(Tensor self, int n, bool twice=False) -> Tensor", function=False, method=False).array(
         lambda xp, x, n, twice: (1 + twice) * x**n
-    ).grad(self="(2 if twice and not n == 1 else 1) * n * grad * self ** (n - 1) if n != 0 else zeros_of(self)").define()
+    ).grad(
+        self="(2 if twice and not n == 1 else 1) * n * grad * self ** (n - 1) if n != 0 else zeros_of(self)"
+    ).define()
     powers = torch._op.operators["_powers"]
     x = leaf([3.0])
     for n, twice, expected in ((2, False, 6), (2, True, 12), (0, True, 0), (1, False, 1)):
@@ -143,7 +147,9 @@ def test_rules_with_control_flow_and_functions(leaf):
         seen.update(shape=self_shape, needs=needs)
         return grad * other, None
 
-    record = Op("_scaled(Tensor self, Tensor other) -> Tensor", function=False, method=False).array(lambda xp, x, y: x * y)
+    record = Op("_scaled(Tensor self, Tensor other) -> Tensor", function=False, method=False).array(
+        lambda xp, x, y: x * y
+    )
     record.grad(("self", "other"), rule).define()
     y = leaf([[1.0, 2.0]])
     torch._op.operators["_scaled"](y, leaf([5.0]).detach()).sum().backward()

@@ -113,8 +113,15 @@ def test_writes_to_memory_that_elements_share_are_refused():
     expanded = ones(1).expand(3)
     overlapping = torch.as_strided(ones(4), (2, 3), (1, 1))
     for target in (expanded, overlapping):
-        for write in (lambda t: t.add_(1), lambda t: t.fill_(1), lambda t: t.copy_(ones(*t.shape)), lambda t: torch.exp(ones(*t.shape), out=t)):
-            with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+        for write in (
+            lambda t: t.add_(1),
+            lambda t: t.fill_(1),
+            lambda t: t.copy_(ones(*t.shape)),
+            lambda t: torch.exp(ones(*t.shape), out=t),
+        ):
+            with pytest.raises(
+                RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"
+            ):
                 write(target)
 
 
@@ -126,7 +133,10 @@ def test_strides_that_interleave_without_meeting_are_fine():
 
 def test_partial_overlap_with_an_input_is_refused():
     x = ones(5)
-    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
+    with pytest.raises(
+        RuntimeError,
+        match="some elements of the input tensor and the written-to tensor refer to a single memory location",
+    ):
         torch.add(x[:-1], 1, out=x[1:])
 
 
@@ -170,7 +180,10 @@ def test_absurd_sizes_raise(make):
 
 
 def test_broadcast_mismatch_shows_both_shapes():
-    with pytest.raises(RuntimeError, match=r"The size of tensor a \(3\) must match the size of tensor b \(4\) at non-singleton dimension 1"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"The size of tensor a \(3\) must match the size of tensor b \(4\) at non-singleton dimension 1",
+    ):
         ones(2, 3) + ones(2, 4)
 
 
@@ -214,7 +227,9 @@ def test_not_implemented_everywhere_is_a_type_error():
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             return NotImplemented
 
-    with pytest.raises(TypeError, match="no implementation found for 'add.Tensor' on types that implement __torch_function__"):
+    with pytest.raises(
+        TypeError, match="no implementation found for 'add.Tensor' on types that implement __torch_function__"
+    ):
         torch.add(ones(2), No())
 
 

@@ -46,7 +46,8 @@ void add_kernel(const char* name, const char* device_type, Kernel kernel) {
 
 void add_loop(const char* name, DType compute, Loop loop) {
   OpRecord* op = find_op(name);
-  if (op && op->family != Family::Pointwise) fail(PyExc_ValueError, "register_loop: %s is not a pointwise operator", name);
+  if (op && op->family != Family::Pointwise)
+    fail(PyExc_ValueError, "register_loop: %s is not a pointwise operator", name);
   (op ? static_cast<Loop*>(op->loops) : pending()[name].loops)[static_cast<int>(compute)] = loop;
 }
 
@@ -62,8 +63,11 @@ void adopt_natives(OpRecord* op) {
 void register_layer(const Layer& layer) {
   auto& all = layers();
   for (auto& other : all)
-    if (!std::strcmp(other.name, layer.name)) fail(PyExc_ValueError, "register_layer: a layer named '%s' is registered already", layer.name);
-  all.insert(std::upper_bound(all.begin(), all.end(), layer, [](const Layer& a, const Layer& b) { return a.order < b.order; }), layer);
+    if (!std::strcmp(other.name, layer.name))
+      fail(PyExc_ValueError, "register_layer: a layer named '%s' is registered already", layer.name);
+  all.insert(
+      std::upper_bound(all.begin(), all.end(), layer, [](const Layer& a, const Layer& b) { return a.order < b.order; }),
+      layer);
   g_layer_bits |= layer.on;
 }
 
@@ -120,7 +124,9 @@ static PyObject* run_kernel(Call& c) {
 }
 
 void check_writable(const Op* op, const Tensor* t) {
-  if (t->storage->read_only) fail(PyExc_RuntimeError, "%s: the tensor's memory is read-only (it came from a read-only array). clone() it first.", op->name);
+  if (t->storage->read_only)
+    fail(PyExc_RuntimeError, "%s: the tensor's memory is read-only (it came from a read-only array). clone() it first.",
+         op->name);
   if (has_internal_overlap(t))
     fail(PyExc_RuntimeError,
          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
@@ -133,7 +139,8 @@ void resize_out(const Op* op, Tensor* out, int ndim, const int64_t* sizes) {
   if (out->numel) {
     std::string text = "An output with one or more elements was resized since it had shape " + shape_text(out) +
                        ", which does not match the required output shape " + shape_text(ndim, sizes) +
-                       ". This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements.";
+                       ". This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+                       "unless they have zero elements.";
     if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError();
   }
   Ref<Tensor> fresh = empty(ndim, sizes, out->dtype, out->device);
@@ -148,13 +155,16 @@ void resize_out(const Op* op, Tensor* out, int ndim, const int64_t* sizes) {
 
 void write_result(const Op* op, Tensor* target, Tensor* value, bool is_out) {
   if (!can_cast(value->dtype, target->dtype))
-    fail(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s", legacy_name(value->dtype), legacy_name(target->dtype));
+    fail(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s", legacy_name(value->dtype),
+         legacy_name(target->dtype));
   if (is_out) {
     if (target->device != value->device)
-      fail(PyExc_RuntimeError, "%s: Expected out tensor to have device %s, but got %s instead", op->name, device_text(value->device).c_str(), device_text(target->device).c_str());
+      fail(PyExc_RuntimeError, "%s: Expected out tensor to have device %s, but got %s instead", op->name,
+           device_text(value->device).c_str(), device_text(target->device).c_str());
     resize_out(op, target, value->ndim, value->sizes);
   } else if (target->ndim != value->ndim || !std::equal(value->sizes, value->sizes + value->ndim, target->sizes)) {
-    fail(PyExc_RuntimeError, "output with shape %s doesn't match the broadcast shape %s", shape_text(target).c_str(), shape_text(value).c_str());
+    fail(PyExc_RuntimeError, "output with shape %s doesn't match the broadcast shape %s", shape_text(target).c_str(),
+         shape_text(value).c_str());
   }
   check_writable(op, target);
   copy_into(target, value);
@@ -182,7 +192,8 @@ PyObject* run(Call& c) {
     return r;
   }
   if (!c.inplace && !c.out) return run_kernel(c);
-  if (c.inplace && static_cast<const OpRecord*>(op)->writes_inplace && !op->py_kernels[c.device.type] && (op->kernels[c.device.type] || op->impl)) {
+  if (c.inplace && static_cast<const OpRecord*>(op)->writes_inplace && !op->py_kernels[c.device.type] &&
+      (op->kernels[c.device.type] || op->impl)) {
     Tensor* self = c.args[0].tensor;
     check_writable(op, self);
     PyObject* r = run_kernel(c);
@@ -209,14 +220,16 @@ PyObject* run(Call& c) {
   c.out = out;
   c.inplace = inplace;
   if (inplace) {
-    if (!is_tensor(result.get())) fail(PyExc_RuntimeError, "%s_: the operator does not return one tensor and has no in-place form", op->name);
+    if (!is_tensor(result.get()))
+      fail(PyExc_RuntimeError, "%s_: the operator does not return one tensor and has no in-place form", op->name);
     Tensor* self = c.args[0].tensor;
     write_result(op, self, as_tensor(result.get()), false);
     ++self->storage->version;
     return Py_NewRef(object(self));
   }
   if (is_tensor(out)) {
-    if (!is_tensor(result.get())) fail(PyExc_TypeError, "%s: the operator returns several tensors, out= must be a tuple of as many", op->name);
+    if (!is_tensor(result.get()))
+      fail(PyExc_TypeError, "%s: the operator returns several tensors, out= must be a tuple of as many", op->name);
     write_result(op, as_tensor(out), as_tensor(result.get()), true);
     ++as_tensor(out)->storage->version;
     return Py_NewRef(out);
@@ -227,7 +240,8 @@ PyObject* run(Call& c) {
     fail(PyExc_TypeError, "%s: out= must hold %zd tensors, got %zd", op->name, n, PyTuple_GET_SIZE(outs.get()));
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* o = PyTuple_GET_ITEM(outs.get(), i);
-    if (!is_tensor(o)) fail(PyExc_TypeError, "%s: out= must hold tensors, got %s at index %zd", op->name, Py_TYPE(o)->tp_name, i);
+    if (!is_tensor(o))
+      fail(PyExc_TypeError, "%s: out= must hold tensors, got %s at index %zd", op->name, Py_TYPE(o)->tp_name, i);
     write_result(op, as_tensor(o), as_tensor(PyTuple_GET_ITEM(values.get(), i)), true);
     ++as_tensor(o)->storage->version;
   }
@@ -251,7 +265,9 @@ void complete(Call& c) {
       if (first_scalar && !t_scalar) {
         first = t;
       } else if (!t_scalar) {
-        fail(PyExc_RuntimeError, "Expected all tensors to be on the same device, but found at least two devices, %s and %s! (%s) Move one with .to(device).",
+        fail(PyExc_RuntimeError,
+             "Expected all tensors to be on the same device, but found at least two devices, %s and %s! (%s) Move one "
+             "with .to(device).",
              device_text(first->device).c_str(), device_text(t->device).c_str(), c.op->name);
       }
     }
@@ -299,7 +315,8 @@ PyObject* arg_to_object(const Arg& a) {
     case Kind::Tensor: return Py_NewRef(object(a.tensor));
     case Kind::Tensors: {
       PyObject* list = PyList_New(a.count);
-      for (int i = 0; list && i < a.count; ++i) PyList_SET_ITEM(list, i, a.tensors[i] ? Py_NewRef(object(a.tensors[i])) : Py_NewRef(Py_None));
+      for (int i = 0; list && i < a.count; ++i)
+        PyList_SET_ITEM(list, i, a.tensors[i] ? Py_NewRef(object(a.tensors[i])) : Py_NewRef(Py_None));
       return list;
     }
     case Kind::Int: return PyLong_FromLongLong(a.i);
@@ -310,7 +327,8 @@ PyObject* arg_to_object(const Arg& a) {
     case Kind::Floats: {
       PyObject* tuple = PyTuple_New(a.count);
       for (int i = 0; tuple && i < a.count; ++i)
-        PyTuple_SET_ITEM(tuple, i, a.kind == Kind::Ints ? PyLong_FromLongLong(a.ints[i]) : PyFloat_FromDouble(a.floats[i]));
+        PyTuple_SET_ITEM(tuple, i,
+                         a.kind == Kind::Ints ? PyLong_FromLongLong(a.ints[i]) : PyFloat_FromDouble(a.floats[i]));
       return tuple;
     }
     case Kind::DType: return Py_NewRef(dtype_object(a.dtype));
@@ -330,7 +348,8 @@ static PyTypeObject* result_type(const OpRecord* op) {
     std::vector<PyStructSequence_Field> fields;
     for (const std::string& field : op->result_names) fields.push_back({field.c_str(), nullptr});
     fields.push_back({nullptr, nullptr});
-    PyStructSequence_Desc description = {name.c_str(), nullptr, fields.data(), static_cast<int>(op->result_names.size())};
+    PyStructSequence_Desc description = {name.c_str(), nullptr, fields.data(),
+                                         static_cast<int>(op->result_names.size())};
     type = PyStructSequence_NewType(&description);
     if (!type) throw PythonError();
   }
@@ -342,14 +361,15 @@ PyObject* results(const Op* op, Ref<Tensor>* values, int n) {
   bool named = static_cast<int>(record->result_names.size()) == n;
   Ref<> tuple = Ref<>::check(named ? PyStructSequence_New(result_type(record)) : PyTuple_New(n));
   for (int i = 0; i < n; ++i)
-    named ? PyStructSequence_SetItem(tuple.get(), i, values[i].release_object()) : (void)PyTuple_SET_ITEM(tuple.get(), i, values[i].release_object());
+    named ? PyStructSequence_SetItem(tuple.get(), i, values[i].release_object())
+          : (void)PyTuple_SET_ITEM(tuple.get(), i, values[i].release_object());
   return tuple.release();
 }
 
 // ---- array kernels
 
-// Calls fn(xp, *args) with backend arrays for tensors and wraps what it returns. Half precision computes in float32, as it
-// does natively: it is more exact, and an array library need not know bfloat16.
+// Calls fn(xp, *args) with backend arrays for tensors and wraps what it returns. Half precision computes in float32, as
+// it does natively: it is more exact, and an array library need not know bfloat16.
 PyObject* run_array_kernel(Call& c, const Op* op) {
   PyObject* backend = backend_of(c.device.type);
   Ref<> xp = Ref<>::check(PyObject_GetAttrString(backend, "xp"));
@@ -400,7 +420,8 @@ PyObject* run_array_kernel(Call& c, const Op* op) {
   if (op->noutputs == 1) return wrap(result.get());
   Ref<> items = Ref<>::check(PySequence_Tuple(result.get()));
   std::vector<Ref<Tensor>> tensors;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) tensors.emplace_back(as_tensor(wrap(PyTuple_GET_ITEM(items.get(), i))));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+    tensors.emplace_back(as_tensor(wrap(PyTuple_GET_ITEM(items.get(), i))));
   return results(op, tensors.data(), static_cast<int>(tensors.size()));
 }
 

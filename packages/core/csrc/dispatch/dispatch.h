@@ -24,19 +24,18 @@ struct OpRecord : Op {
   std::vector<PyObject*> names;                 // interned, parallel to params
   std::vector<std::pair<PyObject*, int>> keys;  // names and NumPy's spellings of them → index
   int npositional = 0;
-  bool writes_inplace = false;  // the native kernel honours Call::inplace
-  std::vector<std::string> result_names;        // of `-> (Tensor values, Tensor indices)`; empty where they have none
-  int varargs = -1;  // index of the int list that absorbs loose ints (`view(2, 3)`), or -1
+  bool writes_inplace = false;            // the native kernel honours Call::inplace
+  std::vector<std::string> result_names;  // of `-> (Tensor values, Tensor indices)`; empty where they have none
+  int varargs = -1;                       // index of the int list that absorbs loose ints (`view(2, 3)`), or -1
 };
 
-OpRecord* parse_schema(const std::string& schema);     // throws; the record lives as long as the process
-OpRecord* find_op(const std::string& name);            // null: none
+OpRecord* parse_schema(const std::string& schema);  // throws; the record lives as long as the process
+OpRecord* find_op(const std::string& name);         // null: none
 void add_op(OpRecord*);
 
 // The Python callable over one name: its overloads in the order of registration.
 struct Operator {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   std::vector<OpRecord*>* overloads;
   PyObject* name;
   PyObject* doc;
@@ -63,8 +62,8 @@ struct Frame {
   Tensor** reserve_tensors(int64_t n);
 };
 
-PyObject* dispatch(Call&);        // layers, then run
-PyObject* run(Call&);             // below every layer: out=, in-place, kernel; bumps versions
+PyObject* dispatch(Call&);  // layers, then run
+PyObject* run(Call&);       // below every layer: out=, in-place, kernel; bumps versions
 Operator* new_operator(const char* name, bool inplace);
 PyObject* call_operator(Operator*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
 
@@ -114,7 +113,7 @@ std::string short_name(const Op*);         // without its overload, as the user 
 PyObject* arg_to_object(const Arg&);       // new reference
 PyObject* run_array_kernel(Call&, const Op*);
 PyObject* results(const Op*, Ref<Tensor>* values, int n);  // a tuple, named as the schema names its results
-PyObject* without_kernel(Call&);           // NotImplementedError, or the CPU's result where the backend allows it
+PyObject* without_kernel(Call&);  // NotImplementedError, or the CPU's result where the backend allows it
 
 // Writes `value` over `target`: in-place results and out=. Checks that the dtype can be cast.
 void write_result(const Op*, Tensor* target, Tensor* value, bool is_out);
@@ -127,7 +126,8 @@ void init_override_layers();
 // For methods that are no operators (`x[i]`): what an override or a mode returns, or null where none is active.
 PyObject* call_override_slowly(PyObject* self, const char* method, PyObject* const* args, Py_ssize_t nargs);
 inline PyObject* call_override(PyObject* self, const char* method, PyObject* const* args, Py_ssize_t nargs) {
-  return (as_tensor(self)->flags | t_word) & (kOverride | kModes) ? call_override_slowly(self, method, args, nargs) : nullptr;
+  return (as_tensor(self)->flags | t_word) & (kOverride | kModes) ? call_override_slowly(self, method, args, nargs)
+                                                                  : nullptr;
 }
 
 // ---- natives: families' prologues and kernels that C++ gives by name
@@ -136,7 +136,7 @@ struct Native {
   const char* op;
   Kernel kernel;
   uint8_t where;  // kOnCpuAndMeta skips its loops on meta; kOnEveryDevice leaves memory to the backend
-  bool inplace;  // writes to its first argument itself where Call::inplace asks for it
+  bool inplace;   // writes to its first argument itself where Call::inplace asks for it
 };
 void register_natives(const Native*, int n);
 const Native* find_native(const std::string& op);
@@ -163,14 +163,14 @@ DType number_dtype(const Arg& number);  // int64, the default float, its complex
 
 // How a pointwise family picks dtypes (Op::promote).
 enum class Promote : uint8_t {
-  Same,      // out = compute = the promoted type
-  Float,     // integers and bool compute in the default float dtype
-  Bool,      // the output is bool (comparisons, predicates)
-  Real,      // complex gives its real dtype (abs)
-  FloatReal, // both of them (angle)
-  Where,     // the first tensor is a bool condition, the rest promote
-  Scalars,   // as Same, and the op's number parameters take part (clamp, pow)
-  None,      // no promotion: the first tensor's dtype
+  Same,       // out = compute = the promoted type
+  Float,      // integers and bool compute in the default float dtype
+  Bool,       // the output is bool (comparisons, predicates)
+  Real,       // complex gives its real dtype (abs)
+  FloatReal,  // both of them (angle)
+  Where,      // the first tensor is a bool condition, the rest promote
+  Scalars,    // as Same, and the op's number parameters take part (clamp, pow)
+  None,       // no promotion: the first tensor's dtype
 };
 
 }  // namespace rl

@@ -379,8 +379,8 @@ constexpr int64_t block_bytes(int64_t m, int64_t n, int planes, bool staged) {
   return planes * static_cast<int64_t>(sizeof(T)) * (m * kStride<T> + cols * kDepth<T> + (staged ? m * cols : 0));
 }
 
-// The block (m, n) of C at (0, 0) of the operands, for types that compute in themselves. C is contiguous along its rows,
-// or, if `turned`, along its columns, with beta 0: then the sums wait in a block of their own and are transposed.
+// The block (m, n) of C at (0, 0) of the operands, for types that compute in themselves. C is contiguous along its
+// rows, or, if `turned`, along its columns, with beta 0: then the sums wait in a block of their own and are transposed.
 template <class T>
 void blocked(const GemmArgs& g, const Operands<T>& o, int64_t m, int64_t n, bool turned) {
   const int64_t cols = parts(n, kPanel<T>) * kPanel<T>;

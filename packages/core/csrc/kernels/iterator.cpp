@@ -147,7 +147,8 @@ void run_pointwise(Loop loop, int ndim, const int64_t* shape, int nops, char* co
   const bool packs = has_short_rows(nest, sizes);
   const int64_t unit = packs ? nest.shape[0] : 1;
   const auto run = [&](int64_t begin, int64_t end) {
-    packs ? run_short_rows(loop, nest, data, params, sizes, begin, end) : run_rows(loop, nest, data, params, begin, end);
+    packs ? run_short_rows(loop, nest, data, params, sizes, begin, end)
+          : run_rows(loop, nest, data, params, begin, end);
   };
   if (nest.numel < kSmall || num_threads() == 1 || in_parallel_region()) return run(0, nest.numel);
   // The loops differ a hundredfold in cost: the first elements tell how much work a thread should take.
@@ -158,9 +159,8 @@ void run_pointwise(Loop loop, int ndim, const int64_t* shape, int nops, char* co
   const int64_t rest = nest.numel - probe;
   const int64_t chunk = static_cast<int64_t>(kChunkNanoseconds / cost) & -kProbe;
   const int64_t grain = rest * cost < kWorthNanoseconds ? rest : chunk < kSmall ? kSmall : chunk;
-  parallel_for(0, rest / unit, grain / unit, [&](int64_t begin, int64_t end) {
-    run(begin * unit + probe, end * unit + probe);
-  });
+  parallel_for(0, rest / unit, grain / unit,
+               [&](int64_t begin, int64_t end) { run(begin * unit + probe, end * unit + probe); });
 }
 
 }  // namespace rl

@@ -56,8 +56,10 @@ void fill_comparisons(Registrar& ops) {
   ops.hot<Ints, Floats, Bools>("lt", "gt", [](auto a, auto b) { return a < b; });
   ops.hot<Ints, Floats, Bools>("le", "ge", [](auto a, auto b) { return a <= b; });
 
-  ops.binary<Ints, Floats, Complexes, Bools>("logical_and", [](auto a, auto b) -> bool { return is_true(a) & is_true(b); });
-  ops.binary<Ints, Floats, Complexes, Bools>("logical_or", [](auto a, auto b) -> bool { return is_true(a) | is_true(b); });
+  ops.binary<Ints, Floats, Complexes, Bools>("logical_and",
+                                             [](auto a, auto b) -> bool { return is_true(a) & is_true(b); });
+  ops.binary<Ints, Floats, Complexes, Bools>("logical_or",
+                                             [](auto a, auto b) -> bool { return is_true(a) | is_true(b); });
   ops.binary<Ints, Floats, Complexes, Bools>("logical_xor", [](auto a, auto b) { return is_true(a) != is_true(b); });
   ops.unary<Ints, Floats, Complexes, Bools>("logical_not", [](auto x) { return !is_true(x); });
 }

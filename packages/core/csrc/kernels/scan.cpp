@@ -79,7 +79,8 @@ double log_add(double a, double b) {
   return std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
 }
 
-// One line. Four elements are combined before they meet the running value, whose chain of dependences is the bottleneck.
+// One line. Four elements are combined before they meet the running value, whose chain of dependences is the
+// bottleneck.
 template <class T, class A, class Step>
 void line(const T* x, T* out, int64_t n, int64_t stride, A acc, Step step) {
   if (stride < 0) {
@@ -148,7 +149,8 @@ void extreme(bool is_max, const T* x, T* out, int64_t* indices, int64_t outer, i
 
 }  // namespace
 
-bool run_scan(Scan op, DType dtype, const void* x, void* out, int64_t* indices, int64_t outer, int64_t n, int64_t inner) {
+bool run_scan(Scan op, DType dtype, const void* x, void* out, int64_t* indices, int64_t outer, int64_t n,
+              int64_t inner) {
   const bool extremes = op == Scan::Max || op == Scan::Min;
   if (is_complex(dtype) ? extremes || op == Scan::LogSumExp : dtype == DType::Bool && !extremes) return false;
   if (op == Scan::LogSumExp && !is_floating(dtype)) return false;

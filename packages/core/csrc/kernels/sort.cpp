@@ -46,8 +46,12 @@ uint64_t key_of(double v) {
   std::memcpy(&bits, &v, sizeof bits);
   return float_key<uint64_t>(bits);
 }
-uint32_t key_of(Half v) { return key_of(base::to_float(v)) >> 13 | (base::to_float(v) != base::to_float(v) ? ~0u : 0u); }
-uint32_t key_of(BHalf v) { return key_of(base::to_float(v)) >> 16 | (base::to_float(v) != base::to_float(v) ? ~0u : 0u); }
+uint32_t key_of(Half v) {
+  return key_of(base::to_float(v)) >> 13 | (base::to_float(v) != base::to_float(v) ? ~0u : 0u);
+}
+uint32_t key_of(BHalf v) {
+  return key_of(base::to_float(v)) >> 16 | (base::to_float(v) != base::to_float(v) ? ~0u : 0u);
+}
 
 // A key and the place of its element in one number, or in two where they do not fit.
 struct Packed {
@@ -137,7 +141,8 @@ void gather_as(const char* x, int64_t stride, char* out, int64_t out_stride, int
 }
 
 // The elements at index[0], index[out_stride], ... of a line.
-void gather(int64_t size, const char* x, int64_t stride, char* out, int64_t out_stride, int64_t n, const int64_t* index) {
+void gather(int64_t size, const char* x, int64_t stride, char* out, int64_t out_stride, int64_t n,
+            const int64_t* index) {
   switch (size) {
     case 1: return gather_as<uint8_t>(x, stride, out, out_stride, n, index);
     case 2: return gather_as<uint16_t>(x, stride, out, out_stride, n, index);
@@ -237,8 +242,8 @@ void run_pick(Pick pick, DType dtype, const void* x, void* values, int64_t* indi
 namespace {
 
 template <class T>
-void search(const T* boundaries, const int64_t* sorter, const T* values, int64_t* out, int64_t rows, int64_t n, int64_t m,
-            bool shared, bool right) {
+void search(const T* boundaries, const int64_t* sorter, const T* values, int64_t* out, int64_t rows, int64_t n,
+            int64_t m, bool shared, bool right) {
   parallel_for(0, rows * m, 1024, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t row = shared ? 0 : i / m * n;

@@ -25,8 +25,8 @@ enum class Pick : uint8_t {
 void run_pick(Pick pick, DType dtype, const void* x, void* values, int64_t* indices, int64_t outer, int64_t n,
               int64_t inner, int64_t k);
 
-// For each of `rows` rows of m values the place in the row of n sorted boundaries (one row for all if `shared`) where it
-// would be inserted: before equal ones, or after them if `right`. `sorter` gives the order of unsorted boundaries.
+// For each of `rows` rows of m values the place in the row of n sorted boundaries (one row for all if `shared`) where
+// it would be inserted: before equal ones, or after them if `right`. `sorter` gives the order of unsorted boundaries.
 void run_searchsorted(DType dtype, const void* boundaries, const int64_t* sorter, const void* values, int64_t* out,
                       int64_t rows, int64_t n, int64_t m, bool shared, bool right);
 

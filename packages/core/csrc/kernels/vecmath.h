@@ -4,8 +4,8 @@
 // The error is at most 2 ulp. Polynomials are minimax by the Remez exchange. Methods: W. Cody and W. Waite, Software
 // Manual for the Elementary Functions (1980), and the Sun fdlibm notes by K. C. Ng, where no other source is named.
 #pragma once
-#include <cstdint>
 #include <math.h>
+#include <cstdint>
 
 #include "half.h"
 
@@ -36,21 +36,22 @@ struct Real<float> {
   static constexpr float kLog2eHi = 0x1.714p+0f, kLog2eLo = 0x1.47652cp-12f;
   static constexpr float kLog10eHi = 0x1.bcap-2f, kLog10eLo = 0x1.7b1526p-14f;
   static constexpr float kLog10Of2Hi = 0x1.344p-2f, kLog10Of2Lo = 0x1.3509f8p-18f;
-  static constexpr float kPiLo = -0x1.777a5cp-24f;  // pi less its rounding
+  static constexpr float kPiLo = -0x1.777a5cp-24f;                                        // pi less its rounding
   static constexpr float kExpHigh = 0x1.62e42ep+6f, kExpSubnormal = -87, kExpLow = -104;  // where e^x leaves a range
   static constexpr float kBigAsinh = 0x1p14f;
-  static constexpr float kExp[] = {0x1p-1f, 0x1.555556p-3f, 0x1.55548p-5f, 0x1.11107ep-7f, 0x1.6d974p-10f, 0x1.a1b7e4p-13f};
+  static constexpr float kExp[] = {0x1p-1f,        0x1.555556p-3f, 0x1.55548p-5f,
+                                   0x1.11107ep-7f, 0x1.6d974p-10f, 0x1.a1b7e4p-13f};
   static constexpr float kLog[] = {0x1.555554p-1f, 0x1.999a7ap-2f, 0x1.2438d8p-2f, 0x1.e2f646p-3f};
   static constexpr float kSin[] = {-0x1.555556p-3f, 0x1.111108p-7f, -0x1.a00f94p-13f, 0x1.6cd5f2p-19f};
   static constexpr float kCos[] = {0x1.55554ap-5f, -0x1.6c0c82p-10f, 0x1.99ff4ep-16f};
   static constexpr float kAtan[] = {-0x1.55554ap-2f, 0x1.9991a6p-3f, -0x1.23b638p-3f, 0x1.b1fa24p-4f, -0x1.f22b4ep-5f};
-  static constexpr float kAsin[] = {0x1.55554cp-3f, 0x1.333896p-4f, 0x1.6cab2ep-5f, 0x1.04afacp-5f, 0x1.d75d8cp-7f,
-                                    0x1.33f27ap-5f};
+  static constexpr float kAsin[] = {0x1.55554cp-3f, 0x1.333896p-4f, 0x1.6cab2ep-5f,
+                                    0x1.04afacp-5f, 0x1.d75d8cp-7f, 0x1.33f27ap-5f};
   static constexpr float kTanh[] = {-0x1.55554cp-2f, 0x1.110d3cp-3f, -0x1.b92bb8p-5f, 0x1.595682p-6f, -0x1.9bba5ap-8f};
-  static constexpr float kErf[] = {0x1.06eba8p-3f,  -0x1.81273ep-2f, 0x1.ce2d2p-4f,  -0x1.b7fbb4p-6f,
+  static constexpr float kErf[] = {0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2d2p-4f,  -0x1.b7fbb4p-6f,
                                    0x1.5419f2p-8f, -0x1.a485dp-11f, 0x1.4ae484p-14f};
   static constexpr float kErfcEnd = 4;
-  static constexpr float kErfc[] = {-0x1.8a4c0cp-13f, 0x1.212c0cp+0f, 0x1.44356cp-1f,  0x1.bc14e4p-4f,
+  static constexpr float kErfc[] = {-0x1.8a4c0cp-13f, 0x1.212c0cp+0f, 0x1.44356cp-1f,   0x1.bc14e4p-4f,
                                     -0x1.9d0288p-6f,  0x1.138c0cp-8f, -0x1.cec3dcp-12f, 0x1.6bd518p-16f};
 };
 
@@ -86,32 +87,37 @@ struct Real<double> {
                                     0x1.27e4bef818488p-22,
                                     0x1.af6d449c5bad1p-26,
                                     0x1.1f9e4a743e3cfp-29};
-  static constexpr double kLog[] = {0x1.5555555555592p-1, 0x1.999999997fdb2p-2, 0x1.24924941f1b12p-2, 0x1.c71c5208d9a05p-3,
-                                    0x1.74663f04ff4f0p-3, 0x1.39a1b7c0d6701p-3, 0x1.2f0581df70237p-3};
+  static constexpr double kLog[] = {0x1.5555555555592p-1, 0x1.999999997fdb2p-2, 0x1.24924941f1b12p-2,
+                                    0x1.c71c5208d9a05p-3, 0x1.74663f04ff4f0p-3, 0x1.39a1b7c0d6701p-3,
+                                    0x1.2f0581df70237p-3};
   static constexpr double kSin[] = {-0x1.5555555555549p-3, 0x1.111111110f842p-7,   -0x1.a01a019c0a238p-13,
                                     0x1.71de3570f5461p-19, -0x1.ae5e60bcb8e1ep-26, 0x1.5d915b8e60735p-33};
   static constexpr double kCos[] = {0x1.555555555554cp-5,   -0x1.6c16c16c1513fp-10, 0x1.a01a019cab67cp-16,
                                     -0x1.27e4f80535c8ap-22, 0x1.1ee9e89804ee5p-29,  -0x1.8facd73b69e42p-37};
-  static constexpr double kAtan[] = {-0x1.5555555555554p-2, 0x1.9999999999652p-3,  -0x1.2492492475990p-3, 0x1.c71c71b75b594p-4,
-                                     -0x1.745d14bba75b0p-4, 0x1.3b136e50b7df5p-4,  -0x1.110c746827f26p-4, 0x1.e17218719ef94p-5,
-                                     -0x1.ab7df6e51737bp-5, 0x1.70eea0d7612b9p-5,  -0x1.1239c94f8d920p-5, 0x1.f1ed0e4438cc9p-7};
-  static constexpr double kAsin[] = {0x1.5555555555578p-3, 0x1.333333332de8fp-4,  0x1.6db6db7231d24p-5, 0x1.f1c71a89212b4p-6,
-                                     0x1.6e8be02eb3a23p-6, 0x1.1c49d8cb931b6p-6,  0x1.ca21c4c3e31c4p-7, 0x1.757355d74a255p-7,
-                                     0x1.61a2f58e60192p-7, 0x1.dfe44e03b83c1p-9,  0x1.6576af3240642p-6, -0x1.5a9f4eff564fdp-6,
-                                     0x1.0c1a4fd412216p-5};
-  static constexpr double kTanh[] = {-0x1.555555555554fp-2, 0x1.11111111107ebp-3,  -0x1.ba1ba1b981af0p-5, 0x1.664f485a5510ap-6,
-                                     -0x1.226e2f30b36a2p-7, 0x1.d6d29fe6d2b3ep-9,  -0x1.7d900995e91b9p-10, 0x1.34855e2bb7fcdp-11,
-                                     -0x1.e980808bc28afp-13, 0x1.5da3302bc2e63p-14, -0x1.47822b04dc333p-16};
-  static constexpr double kErf[] = {0x1.06eba8214db69p-3,   -0x1.812746b0379e6p-2,  0x1.ce2f21a042b34p-4,  -0x1.b82ce31284f38p-6,
-                                    0x1.565bcd0dbd939p-8,   -0x1.c02db3db49dc3p-11, 0x1.f9a321e4c735fp-14, -0x1.f4d1e43610b26p-17,
-                                    0x1.b9df30701769ep-20,  -0x1.5f1f41b08e97bp-23, 0x1.f7b9a5ba9e68dp-27, -0x1.38ac3da44fd28p-30,
+  static constexpr double kAtan[] = {-0x1.5555555555554p-2, 0x1.9999999999652p-3,  -0x1.2492492475990p-3,
+                                     0x1.c71c71b75b594p-4,  -0x1.745d14bba75b0p-4, 0x1.3b136e50b7df5p-4,
+                                     -0x1.110c746827f26p-4, 0x1.e17218719ef94p-5,  -0x1.ab7df6e51737bp-5,
+                                     0x1.70eea0d7612b9p-5,  -0x1.1239c94f8d920p-5, 0x1.f1ed0e4438cc9p-7};
+  static constexpr double kAsin[] = {
+      0x1.5555555555578p-3, 0x1.333333332de8fp-4,  0x1.6db6db7231d24p-5, 0x1.f1c71a89212b4p-6, 0x1.6e8be02eb3a23p-6,
+      0x1.1c49d8cb931b6p-6, 0x1.ca21c4c3e31c4p-7,  0x1.757355d74a255p-7, 0x1.61a2f58e60192p-7, 0x1.dfe44e03b83c1p-9,
+      0x1.6576af3240642p-6, -0x1.5a9f4eff564fdp-6, 0x1.0c1a4fd412216p-5};
+  static constexpr double kTanh[] = {-0x1.555555555554fp-2,  0x1.11111111107ebp-3,  -0x1.ba1ba1b981af0p-5,
+                                     0x1.664f485a5510ap-6,   -0x1.226e2f30b36a2p-7, 0x1.d6d29fe6d2b3ep-9,
+                                     -0x1.7d900995e91b9p-10, 0x1.34855e2bb7fcdp-11, -0x1.e980808bc28afp-13,
+                                     0x1.5da3302bc2e63p-14,  -0x1.47822b04dc333p-16};
+  static constexpr double kErf[] = {0x1.06eba8214db69p-3,   -0x1.812746b0379e6p-2,  0x1.ce2f21a042b34p-4,
+                                    -0x1.b82ce31284f38p-6,  0x1.565bcd0dbd939p-8,   -0x1.c02db3db49dc3p-11,
+                                    0x1.f9a321e4c735fp-14,  -0x1.f4d1e43610b26p-17, 0x1.b9df30701769ep-20,
+                                    -0x1.5f1f41b08e97bp-23, 0x1.f7b9a5ba9e68dp-27,  -0x1.38ac3da44fd28p-30,
                                     0x1.0627a6a8e5918p-34};
   static constexpr double kErfcEnd = 6;
-  static constexpr double kErfc[] = {0x1.f9170f930a021p-26,  0x1.20dd70863afdbp+0,   0x1.45f329c3b0e1cp-1,  0x1.a4f2c43103815p-4,
-                                     -0x1.3962cec8f11d7p-6,  -0x1.a9d155c295ac2p-13, 0x1.b74f80aa5ccbap-10, -0x1.22048b33440e5p-11,
-                                     -0x1.6752a682df318p-16, 0x1.cf32bb4ca2353p-14,  -0x1.0eee7134e8bdap-14, 0x1.9648c07518c33p-16,
-                                     -0x1.c5f3dd2f1fc84p-18, 0x1.893795ec87039p-20,  -0x1.096dd1232f7ddp-22, 0x1.135aaf28cb4bdp-25,
-                                     -0x1.a915dcbbe3e9dp-29, 0x1.cc631096ae071p-33,  -0x1.3835767efd204p-37, 0x1.8eef6c99270bep-43};
+  static constexpr double kErfc[] = {
+      0x1.f9170f930a021p-26,  0x1.20dd70863afdbp+0,   0x1.45f329c3b0e1cp-1,   0x1.a4f2c43103815p-4,
+      -0x1.3962cec8f11d7p-6,  -0x1.a9d155c295ac2p-13, 0x1.b74f80aa5ccbap-10,  -0x1.22048b33440e5p-11,
+      -0x1.6752a682df318p-16, 0x1.cf32bb4ca2353p-14,  -0x1.0eee7134e8bdap-14, 0x1.9648c07518c33p-16,
+      -0x1.c5f3dd2f1fc84p-18, 0x1.893795ec87039p-20,  -0x1.096dd1232f7ddp-22, 0x1.135aaf28cb4bdp-25,
+      -0x1.a915dcbbe3e9dp-29, 0x1.cc631096ae071p-33,  -0x1.3835767efd204p-37, 0x1.8eef6c99270bep-43};
 };
 
 template <class T>
@@ -537,8 +543,8 @@ RL_INLINE T tan(T x) {
 
 // In double: the derivative magnifies what a float reduction rounds.
 RL_INLINE float tan(float x) {
-  constexpr double kTan[] = {0x1.555576p-2, 0x1.11080cp-3, 0x1.bbc932p-5, 0x1.539p-6, 0x1.903a5cp-7, -0x1.9e5778p-10,
-                             0x1.527946p-8};
+  constexpr double kTan[] = {0x1.555576p-2, 0x1.11080cp-3,   0x1.bbc932p-5, 0x1.539p-6,
+                             0x1.903a5cp-7, -0x1.9e5778p-10, 0x1.527946p-8};
   const double shifted = madd(static_cast<double>(x), 0.636619772367581343076, Real<double>::kRound);
   const double n = shifted - Real<double>::kRound;
   const double r = (x - n * 0x1.921fb544p+0) - n * 0x1.0b4611a626331p-34, z = r * r;
@@ -659,8 +665,9 @@ RL_INLINE Pair exact_product(double a, double b) {
 #endif
 }
 
-inline constexpr double kLogExtended[] = {0x1.9999999999b30p-2, 0x1.2492492457dbfp-2, 0x1.c71c722d5d5cbp-3, 0x1.745ce9e68e74bp-3,
-                                          0x1.3b1eeb733bdfdp-3, 0x1.0f7ff7bcca17ep-3, 0x1.0e42269655aefp-3};
+inline constexpr double kLogExtended[] = {0x1.9999999999b30p-2, 0x1.2492492457dbfp-2, 0x1.c71c722d5d5cbp-3,
+                                          0x1.745ce9e68e74bp-3, 0x1.3b1eeb733bdfdp-3, 0x1.0f7ff7bcca17ep-3,
+                                          0x1.0e42269655aefp-3};
 
 // log(x) with about 65 bits for 0 < x < inf.
 RL_INLINE Pair log_extended(double x) {

@@ -293,9 +293,10 @@ static PyObject* move_kernel(Call& c) {
 }
 
 void register_copy_ops() {
-  static const Native natives[] = {{"clone", clone_kernel, true}, {"copy_", copy_kernel, true},
-                                   {"fill_", fill_kernel, true}, {"zero_", zero_kernel, true},  {"fill_.Tensor", fill_kernel, true},
-                                   {"_cast", cast_kernel, true},  {"_move", move_kernel, true}};
+  static const Native natives[] = {{"clone", clone_kernel, true},       {"copy_", copy_kernel, true},
+                                   {"fill_", fill_kernel, true},        {"zero_", zero_kernel, true},
+                                   {"fill_.Tensor", fill_kernel, true}, {"_cast", cast_kernel, true},
+                                   {"_move", move_kernel, true}};
   register_natives(natives, sizeof natives / sizeof *natives);
 }
 

@@ -121,7 +121,8 @@ PyObject* arange_kernel(Call& c) {
     fail(PyExc_NotImplementedError, "\"arange_cpu\" not implemented for '%s'", legacy_name(d));
   double a = from.to_double(), b = end.to_double(), s = by.to_double();
   if (s == 0) fail(PyExc_RuntimeError, "step must be nonzero");
-  if (is_integral(d) && by.to_int() == 0) fail(PyExc_ValueError, "step must be nonzero, got step=%g for dtype %s", s, name(d));
+  if (is_integral(d) && by.to_int() == 0)
+    fail(PyExc_ValueError, "step must be nonzero, got step=%g for dtype %s", s, name(d));
   if (!std::isfinite(a) || !std::isfinite(b)) fail(PyExc_RuntimeError, "unsupported range: %g -> %g", a, b);
   if ((s > 0) != (b >= a) && a != b)
     fail(PyExc_RuntimeError, "upper bound and lower bound inconsistent with step sign, got start=%g, end=%g, step=%g",

@@ -29,7 +29,6 @@ class Generator;
 Generator& generator_of(const Call&, const Arg&);
 void init_generator_type(PyObject* module);
 
-
 void register_gather_ops();
 void register_indexing_ops();
 void register_join_ops();

@@ -36,7 +36,9 @@ Ref<Tensor> resized(const Tensor* t, int64_t dim, int64_t n, bool keep, DType dt
 int64_t* indices_of(const Ref<Tensor>& t) { return reinterpret_cast<int64_t*>(t->data); }
 bool on_cpu(const Call& c) { return c.device.type == kCPU; }
 
-[[noreturn]] void not_implemented(const char* what, DType dtype) { fail(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'", what, legacy_name(dtype)); }
+[[noreturn]] void not_implemented(const char* what, DType dtype) {
+  fail(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'", what, legacy_name(dtype));
+}
 
 // ---- scans
 
@@ -45,8 +47,11 @@ template <Scan op>
 PyObject* scan_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
   const bool given = c.op->nparams > 2 && c.args[2].kind == Kind::DType;
-  const DType dtype = given ? c.args[2].dtype : op == Scan::LogSumExp || is_inexact(self->dtype) ? self->dtype : DType::Int64;
-  if (dtype == DType::Bool || (op == Scan::LogSumExp && !is_floating(dtype))) not_implemented(op == Scan::LogSumExp ? "logcumsumexp_out_cpu" : c.op->name, dtype);
+  const DType dtype = given                                              ? c.args[2].dtype
+                      : op == Scan::LogSumExp || is_inexact(self->dtype) ? self->dtype
+                                                                         : DType::Int64;
+  if (dtype == DType::Bool || (op == Scan::LogSumExp && !is_floating(dtype)))
+    not_implemented(op == Scan::LogSumExp ? "logcumsumexp_out_cpu" : c.op->name, dtype);
   const int64_t dim = wrap_dim(c.op->name, c.args[1].to_int(), self->ndim);
   Ref<Tensor> out = shaped_like(self, dtype);
   if (!on_cpu(c) || !out->numel) return out.release_object();
@@ -83,14 +88,16 @@ PyObject* sort_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
   const bool by_keyword = c.op->nparams == 4;  // with `stable`, which is always so here
   const Arg &along = c.args[by_keyword ? 2 : 1], &descending = c.args[by_keyword ? 3 : 2];
-  if (is_complex(self->dtype)) fail(PyExc_RuntimeError, "Sort does not support complex dtypes on CPU, got %s", describe(self).c_str());
+  if (is_complex(self->dtype))
+    fail(PyExc_RuntimeError, "Sort does not support complex dtypes on CPU, got %s", describe(self).c_str());
   const int64_t dim = wrap_dim(c.op->name, along.to_int(), self->ndim);
   Ref<Tensor> out[] = {kValues ? shaped_like(self, self->dtype) : Ref<Tensor>(), shaped_like(self, DType::Int64)};
   if (on_cpu(c) && self->numel) {
     Ref<Tensor> in = contiguous(self);
     const Split s(in.get(), dim);
     Unlocked unlocked(self->numel > kUnlockAbove / 8);
-    run_sort(self->dtype, in->data, kValues ? out[0]->data : nullptr, indices_of(out[1]), s.outer, s.n, s.inner, descending.to_bool());
+    run_sort(self->dtype, in->data, kValues ? out[0]->data : nullptr, indices_of(out[1]), s.outer, s.n, s.inner,
+             descending.to_bool());
   }
   if (!kValues) return out[1].release_object();
   return results(c.op, out, 2);
@@ -100,9 +107,11 @@ PyObject* sort_kernel(Call& c) {
 PyObject* topk_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
   const int64_t k = c.args[1].to_int(), dim = wrap_dim("topk", c.args[2].to_int(), self->ndim);
-  if (is_complex(self->dtype)) fail(PyExc_RuntimeError, "topk does not support complex dtypes on CPU, got %s", describe(self).c_str());
+  if (is_complex(self->dtype))
+    fail(PyExc_RuntimeError, "topk does not support complex dtypes on CPU, got %s", describe(self).c_str());
   const int64_t n = self->ndim ? self->sizes[dim] : 1;
-  if (k < 0 || k > n) fail(PyExc_RuntimeError, "selected index k out of range: topk takes 0 <= k <= %lld here, got k=%lld", ll(n), ll(k));
+  if (k < 0 || k > n)
+    fail(PyExc_RuntimeError, "selected index k out of range: topk takes 0 <= k <= %lld here, got k=%lld", ll(n), ll(k));
   Ref<Tensor> out[] = {resized(self, dim, k, true, self->dtype), resized(self, dim, k, true, DType::Int64)};
   if (on_cpu(c) && self->numel && out[0]->numel) {
     Ref<Tensor> in = contiguous(self);
@@ -117,7 +126,9 @@ PyObject* pick_along(Call& c, const char* name, Pick pick, const Arg& along, boo
   Tensor* self = c.args[0].tensor;
   if (is_complex(self->dtype)) not_implemented(name, self->dtype);
   const int64_t dim = wrap_dim(name, along.to_int(), self->ndim), n = self->ndim ? self->sizes[dim] : 1;
-  if (pick == Pick::Kth && (k < 1 || k > n)) fail(PyExc_RuntimeError, "kthvalue(): selected number k out of range for dimension %lld, got k=%lld", ll(dim), ll(k));
+  if (pick == Pick::Kth && (k < 1 || k > n))
+    fail(PyExc_RuntimeError, "kthvalue(): selected number k out of range for dimension %lld, got k=%lld", ll(dim),
+         ll(k));
   if (n == 0) fail(PyExc_IndexError, "%s(): Expected reduction dim %lld to have non-zero size.", name, ll(dim));
   Ref<Tensor> out[] = {resized(self, dim, 1, keepdim, self->dtype), resized(self, dim, 1, keepdim, DType::Int64)};
   if (on_cpu(c) && self->numel) {
@@ -129,9 +140,15 @@ PyObject* pick_along(Call& c, const char* name, Pick pick, const Arg& along, boo
   return results(c.op, out, 2);
 }
 
-PyObject* kthvalue_kernel(Call& c) { return pick_along(c, "kthvalue", Pick::Kth, c.args[2], c.args[3].to_bool(), c.args[1].to_int()); }
-PyObject* median_dim_kernel(Call& c) { return pick_along(c, "median", Pick::Median, c.args[1], c.args[2].to_bool(), 0); }
-PyObject* nanmedian_dim_kernel(Call& c) { return pick_along(c, "nanmedian", Pick::NanMedian, c.args[1], c.args[2].to_bool(), 0); }
+PyObject* kthvalue_kernel(Call& c) {
+  return pick_along(c, "kthvalue", Pick::Kth, c.args[2], c.args[3].to_bool(), c.args[1].to_int());
+}
+PyObject* median_dim_kernel(Call& c) {
+  return pick_along(c, "median", Pick::Median, c.args[1], c.args[2].to_bool(), 0);
+}
+PyObject* nanmedian_dim_kernel(Call& c) {
+  return pick_along(c, "nanmedian", Pick::NanMedian, c.args[1], c.args[2].to_bool(), 0);
+}
 PyObject* mode_kernel(Call& c) { return pick_along(c, "mode", Pick::Mode, c.args[1], c.args[2].to_bool(), 0); }
 
 // median(self), nanmedian(self)
@@ -139,7 +156,8 @@ template <Pick pick>
 PyObject* median_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
   if (is_complex(self->dtype)) not_implemented(pick == Pick::Median ? "median_cpu" : "nanmedian_cpu", self->dtype);
-  if (!self->numel && !is_floating(self->dtype)) fail(PyExc_IndexError, "%s(): an empty tensor has no median, got %s", c.op->name, describe(self).c_str());
+  if (!self->numel && !is_floating(self->dtype))
+    fail(PyExc_IndexError, "%s(): an empty tensor has no median, got %s", c.op->name, describe(self).c_str());
   if (!self->numel) return full(0, nullptr, self->dtype, self->device, arg(static_cast<double>(NAN))).release_object();
   Ref<Tensor> out = empty(0, nullptr, self->dtype, self->device);
   if (!on_cpu(c)) return out.release_object();
@@ -162,33 +180,44 @@ PyObject* searchsorted_kernel(Call& c) {
     if (std::strcmp(side, "left") && std::strcmp(side, "right"))
       fail(PyExc_RuntimeError, "torch.searchsorted(): side can only be 'left' or 'right' but got %s", side);
     if (right && !std::strcmp(side, "left"))
-      fail(PyExc_RuntimeError, "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
+      fail(PyExc_RuntimeError,
+           "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
     right = !std::strcmp(side, "right");
   }
   Tensor* sorter = c.args[5].none() ? nullptr : c.args[5].tensor;
-  if (boundaries->ndim == 0) fail(PyExc_RuntimeError, "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
-  if (is_complex(boundaries->dtype) || is_complex(values->dtype)) not_implemented("searchsorted", is_complex(values->dtype) ? values->dtype : boundaries->dtype);
-  const bool shared = boundaries->ndim == 1;
-  if (!shared && (values->ndim != boundaries->ndim || !std::equal(values->sizes, values->sizes + values->ndim - 1, boundaries->sizes)))
+  if (boundaries->ndim == 0)
     fail(PyExc_RuntimeError,
-         "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, "
+         "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
+  if (is_complex(boundaries->dtype) || is_complex(values->dtype))
+    not_implemented("searchsorted", is_complex(values->dtype) ? values->dtype : boundaries->dtype);
+  const bool shared = boundaries->ndim == 1;
+  if (!shared && (values->ndim != boundaries->ndim ||
+                  !std::equal(values->sizes, values->sizes + values->ndim - 1, boundaries->sizes)))
+    fail(PyExc_RuntimeError,
+         "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+         "tensor and input value tensor must match, "
          "but we got boundaries tensor %s and input value tensor %s",
          shape_text(boundaries).c_str(), shape_text(values).c_str());
-  if (sorter && (sorter->dtype != DType::Int64 || sorter->ndim != boundaries->ndim || !std::equal(sorter->sizes, sorter->sizes + sorter->ndim, boundaries->sizes)))
-    fail(PyExc_RuntimeError, "torch.searchsorted(): boundary and sorter must have the same size and sorter be int64, but got boundary tensor %s and sorter %s",
+  if (sorter && (sorter->dtype != DType::Int64 || sorter->ndim != boundaries->ndim ||
+                 !std::equal(sorter->sizes, sorter->sizes + sorter->ndim, boundaries->sizes)))
+    fail(PyExc_RuntimeError,
+         "torch.searchsorted(): boundary and sorter must have the same size and sorter be int64, but got boundary "
+         "tensor %s and sorter %s",
          shape_text(boundaries).c_str(), describe(sorter).c_str());
   const DType out_dtype = c.args[2].to_bool() ? DType::Int32 : DType::Int64;
   Ref<Tensor> out = shaped_like(values, DType::Int64);
   if (on_cpu(c) && values->numel) {
     const DType common = promote(boundaries->dtype, values->dtype);
-    Ref<Tensor> b = to_dtype(boundaries, common), v = to_dtype(values, common), s = sorter ? contiguous(sorter) : Ref<Tensor>();
+    Ref<Tensor> b = to_dtype(boundaries, common), v = to_dtype(values, common),
+                s = sorter ? contiguous(sorter) : Ref<Tensor>();
     b = contiguous(b.get());
     v = contiguous(v.get());
     const int64_t n = boundaries->sizes[boundaries->ndim - 1], m = shared ? v->numel : v->sizes[v->ndim - 1];
     if (s && std::any_of(indices_of(s), indices_of(s) + s->numel, [=](int64_t i) { return i < 0 || i >= n; }))
       fail(PyExc_RuntimeError, "torch.searchsorted(): sorter index out of range");
     Unlocked unlocked(values->numel > kUnlockAbove / 8);
-    run_searchsorted(common, b->data, s ? indices_of(s) : nullptr, v->data, indices_of(out), shared ? 1 : v->numel / m, n, m, shared, right);
+    run_searchsorted(common, b->data, s ? indices_of(s) : nullptr, v->data, indices_of(out), shared ? 1 : v->numel / m,
+                     n, m, shared, right);
   }
   if (out_dtype == DType::Int64) return out.release_object();
   return (on_cpu(c) ? to_dtype(out.get(), out_dtype) : shaped_like(values, out_dtype)).release_object();
@@ -203,8 +232,11 @@ PyObject* bincount_kernel(Call& c) {
   Ref<Tensor> in = to_dtype(self, DType::Int64);
   in = contiguous(in.get());
   const int64_t* v = indices_of(in);
-  if (self->ndim != 1 || std::any_of(v, v + in->numel, [](int64_t x) { return x < 0; })) fail(PyExc_RuntimeError, "bincount only supports 1-d non-negative integral inputs.");
-  if (weights && (weights->ndim != 1 || weights->numel != self->numel)) fail(PyExc_RuntimeError, "weights should be 1-d and have the same length as input, got %s for input %s", shape_text(weights).c_str(), shape_text(self).c_str());
+  if (self->ndim != 1 || std::any_of(v, v + in->numel, [](int64_t x) { return x < 0; }))
+    fail(PyExc_RuntimeError, "bincount only supports 1-d non-negative integral inputs.");
+  if (weights && (weights->ndim != 1 || weights->numel != self->numel))
+    fail(PyExc_RuntimeError, "weights should be 1-d and have the same length as input, got %s for input %s",
+         shape_text(weights).c_str(), shape_text(self).c_str());
   int64_t bins = least;
   for (int64_t i = 0; i < in->numel; ++i) bins = std::max(bins, v[i] + 1);
   const DType out_dtype = !weights ? DType::Int64 : weights->dtype == DType::Float32 ? DType::Float32 : DType::Float64;
@@ -212,7 +244,8 @@ PyObject* bincount_kernel(Call& c) {
   if (weights) {
     Ref<Tensor> w = to_dtype(weights, DType::Float64);
     w = contiguous(w.get());
-    for (int64_t i = 0; i < in->numel; ++i) reinterpret_cast<double*>(out->data)[v[i]] += reinterpret_cast<const double*>(w->data)[i];
+    for (int64_t i = 0; i < in->numel; ++i)
+      reinterpret_cast<double*>(out->data)[v[i]] += reinterpret_cast<const double*>(w->data)[i];
   } else {
     for (int64_t i = 0; i < in->numel; ++i) ++indices_of(out)[v[i]];
   }

@@ -19,12 +19,12 @@ constexpr int64_t kSmall = 2048;  // elements below which the iterator's work wo
 
 struct Plan {
   const OpRecord* op;
-  int n = 0;            // inputs
-  int first = 0;        // the first one that takes part in promotion
+  int n = 0;      // inputs
+  int first = 0;  // the first one that takes part in promotion
   Arg* in[kMaxInputs];
-  DType compute;        // of the inputs, in the loop
-  DType computed;       // of what the loop writes
-  DType output;         // of the result
+  DType compute;   // of the inputs, in the loop
+  DType computed;  // of what the loop writes
+  DType output;    // of the result
   int ndim = 0;
   int64_t sizes[kMaxRank];
 };
@@ -42,7 +42,8 @@ void plan_dtypes(Plan& p, const Call& c) {
   int first = p.first = how == Promote::Where ? 1 : 0;
   const Tensor* t0 = p.in[first]->is_tensor() ? p.in[first]->tensor : nullptr;
   bool uniform = t0 && !(t0->flags & kWrapped);
-  for (int i = first + 1; uniform && i < p.n; ++i) uniform = p.in[i]->is_tensor() && p.in[i]->tensor->dtype == t0->dtype && !(p.in[i]->tensor->flags & kWrapped);
+  for (int i = first + 1; uniform && i < p.n; ++i)
+    uniform = p.in[i]->is_tensor() && p.in[i]->tensor->dtype == t0->dtype && !(p.in[i]->tensor->flags & kWrapped);
   DType common;
   if ((uniform && how != Promote::Scalars) || (how == Promote::None && t0)) {
     common = t0->dtype;
@@ -57,7 +58,9 @@ void plan_dtypes(Plan& p, const Call& c) {
   bool to_float = how == Promote::Float || how == Promote::FloatReal;
   bool to_real = how == Promote::Real || how == Promote::FloatReal;
   if (to_float && !is_inexact(common)) common = g_default_dtype;
-  auto result_of = [&](DType compute) { return how == Promote::Bool ? DType::Bool : to_real ? real_of(compute) : compute; };
+  auto result_of = [&](DType compute) {
+    return how == Promote::Bool ? DType::Bool : to_real ? real_of(compute) : compute;
+  };
   p.compute = common;
   p.output = result_of(common);
   // Loops that exist for float32 serve the half types, rounded once.
@@ -89,8 +92,10 @@ void plan_shape(Plan& p) {
       if (t->sizes[d] == size || t->sizes[d] == 1) continue;
       if (size != 1)
         fail(PyExc_RuntimeError,
-             "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d (%s: got shapes %s and %s)",
-             static_cast<long long>(size), static_cast<long long>(t->sizes[d]), d + shift, p.op->name, shape_text(p.ndim, p.sizes).c_str(), shape_text(t).c_str());
+             "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d (%s: "
+             "got shapes %s and %s)",
+             static_cast<long long>(size), static_cast<long long>(t->sizes[d]), d + shift, p.op->name,
+             shape_text(p.ndim, p.sizes).c_str(), shape_text(t).c_str());
       size = t->sizes[d];
     }
   }
@@ -100,7 +105,8 @@ void byte_strides(const Tensor* t, int ndim, const int64_t* sizes, int64_t* out)
   int shift = ndim - t->ndim;
   int64_t size = itemsize(t->dtype);
   for (int d = 0; d < shift; ++d) out[d] = 0;
-  for (int d = 0; d < t->ndim; ++d) out[d + shift] = t->sizes[d] == 1 && sizes[d + shift] != 1 ? 0 : t->strides[d] * size;
+  for (int d = 0; d < t->ndim; ++d)
+    out[d + shift] = t->sizes[d] == 1 && sizes[d + shift] != 1 ? 0 : t->strides[d] * size;
 }
 
 // The scalar parameters of a loop, in the layout that kernels/pointwise.h documents.
@@ -171,7 +177,8 @@ PyObject* on_backend(Plan& p, Call& c, Tensor* target) {
 void check_condition(const Plan& p) {
   const Arg& a = *p.in[0];
   if (!a.is_tensor() || a.tensor->dtype != DType::Bool)
-    fail(PyExc_RuntimeError, "%s expected condition to be a boolean tensor, but got a tensor with dtype %s", short_name(p.op).c_str(), a.is_tensor() ? legacy_name(a.tensor->dtype) : "number");
+    fail(PyExc_RuntimeError, "%s expected condition to be a boolean tensor, but got a tensor with dtype %s",
+         short_name(p.op).c_str(), a.is_tensor() ? legacy_name(a.tensor->dtype) : "number");
 }
 
 Plan make_plan(Call& c) {
@@ -188,13 +195,16 @@ Plan make_plan(Call& c) {
 // Refuses targets that the result does not fit, or whose memory the write would corrupt. out= is resized.
 void check_target(const Plan& p, const Call& c, Tensor* target) {
   if (!can_cast(p.output, target->dtype))
-    fail(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s", legacy_name(p.output), legacy_name(target->dtype));
+    fail(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s", legacy_name(p.output),
+         legacy_name(target->dtype));
   if (c.inplace) {
     if (target->ndim != p.ndim || !std::equal(p.sizes, p.sizes + p.ndim, target->sizes))
-      fail(PyExc_RuntimeError, "output with shape %s doesn't match the broadcast shape %s", shape_text(target).c_str(), shape_text(p.ndim, p.sizes).c_str());
+      fail(PyExc_RuntimeError, "output with shape %s doesn't match the broadcast shape %s", shape_text(target).c_str(),
+           shape_text(p.ndim, p.sizes).c_str());
   } else {
     if (target->device != c.device)
-      fail(PyExc_RuntimeError, "Expected all tensors to be on the same device, but found at least two devices, %s and %s! (%s, out=)",
+      fail(PyExc_RuntimeError,
+           "Expected all tensors to be on the same device, but found at least two devices, %s and %s! (%s, out=)",
            device_text(c.device).c_str(), device_text(target->device).c_str(), p.op->name);
     resize_out(p.op, target, p.ndim, p.sizes);
   }
@@ -203,8 +213,10 @@ void check_target(const Plan& p, const Call& c, Tensor* target) {
     if (!p.in[i]->is_tensor() || p.in[i]->tensor == target || p.in[i]->tensor->storage != target->storage) continue;
     if (overlap(target, p.in[i]->tensor) == Overlap::Partial)
       fail(PyExc_RuntimeError,
-           "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
-           "Please clone() the tensor before performing the operation. (%s)", p.op->name);
+           "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+           "memory location. "
+           "Please clone() the tensor before performing the operation. (%s)",
+           p.op->name);
   }
 }
 
@@ -289,7 +301,9 @@ PyObject* pointwise_impl(Call& c) {
   bool direct = target && target->dtype == p.computed;
   Ref<Tensor> result = direct ? Ref<Tensor>::borrow(target) : make_result(p, c, p.computed);
   if (result->numel) run_on_cpu(p, result.get(), loop, params);
-  if (params.flag) fail(PyExc_RuntimeError, "ZeroDivisionError (%s: an integer divisor is 0). Divide floats, or mask the zeros.", p.op->name);
+  if (params.flag)
+    fail(PyExc_RuntimeError, "ZeroDivisionError (%s: an integer divisor is 0). Divide floats, or mask the zeros.",
+         p.op->name);
   if (target && !direct) {
     copy_into(target, result.get());
     return Py_NewRef(object(target));

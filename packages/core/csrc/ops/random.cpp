@@ -175,7 +175,8 @@ void bernoulli_by(Call& c, Tensor* t, Tensor* p) {
   if (is_complex(t->dtype))
     fail(PyExc_NotImplementedError, "\"bernoulli_tensor_cpu_\" not implemented for '%s'", legacy_name(t->dtype));
   if (!is_floating(p->dtype))
-    fail(PyExc_RuntimeError, "expected probabilities tensor to have floating type, got dtype %s", legacy_name(p->dtype));
+    fail(PyExc_RuntimeError, "expected probabilities tensor to have floating type, got dtype %s",
+         legacy_name(p->dtype));
   Generator& g = generator(c);
   if (t->device.type == kMeta || t->numel == 0) return;
   const DType p_dtype = p->dtype == DType::Float64 ? DType::Float64 : DType::Float32;

@@ -107,11 +107,12 @@ PyObject* logsumexp_kernel(Call& c) {
 }  // namespace
 
 void register_softmax_ops() {
-  static const Native natives[] = {{"softmax.int", softmax_kernel<Softmax::Softmax>, kOnCpuAndMeta},
-                                   {"log_softmax.int", softmax_kernel<Softmax::LogSoftmax>, kOnCpuAndMeta},
-                                   {"_softmax_backward", backward_kernel<Softmax::SoftmaxBackward>, kOnCpuAndMeta},
-                                   {"_log_softmax_backward", backward_kernel<Softmax::LogSoftmaxBackward>, kOnCpuAndMeta},
-                                   {"logsumexp", logsumexp_kernel, kOnCpuAndMeta}};
+  static const Native natives[] = {
+      {"softmax.int", softmax_kernel<Softmax::Softmax>, kOnCpuAndMeta},
+      {"log_softmax.int", softmax_kernel<Softmax::LogSoftmax>, kOnCpuAndMeta},
+      {"_softmax_backward", backward_kernel<Softmax::SoftmaxBackward>, kOnCpuAndMeta},
+      {"_log_softmax_backward", backward_kernel<Softmax::LogSoftmaxBackward>, kOnCpuAndMeta},
+      {"logsumexp", logsumexp_kernel, kOnCpuAndMeta}};
   register_natives(natives, sizeof natives / sizeof *natives);
 }
 

@@ -16,19 +16,28 @@ PyObject* api_capsule();
 namespace {
 
 Family family_from(const char* s) {
-  static const std::pair<const char*, Family> all[] = {{"function", Family::Function}, {"pointwise", Family::Pointwise}, {"reduction", Family::Reduction},
-                                                       {"view", Family::View}, {"factory", Family::Factory}, {"composite", Family::Composite}};
+  static const std::pair<const char*, Family> all[] = {
+      {"function", Family::Function}, {"pointwise", Family::Pointwise}, {"reduction", Family::Reduction},
+      {"view", Family::View},         {"factory", Family::Factory},     {"composite", Family::Composite}};
   for (auto& [name, family] : all)
     if (!std::strcmp(name, s)) return family;
-  fail(PyExc_ValueError, "define_op: unknown family '%s', known are composite, factory, function, pointwise, reduction, view", s);
+  fail(PyExc_ValueError,
+       "define_op: unknown family '%s', known are composite, factory, function, pointwise, reduction, view", s);
 }
 
 Promote promote_from(const char* s) {
-  static const std::pair<const char*, Promote> all[] = {{"same", Promote::Same}, {"float", Promote::Float}, {"bool", Promote::Bool}, {"real", Promote::Real}, {"float_real", Promote::FloatReal},
-                                                        {"where", Promote::Where}, {"scalars", Promote::Scalars}, {"none", Promote::None}};
+  static const std::pair<const char*, Promote> all[] = {{"same", Promote::Same},
+                                                        {"float", Promote::Float},
+                                                        {"bool", Promote::Bool},
+                                                        {"real", Promote::Real},
+                                                        {"float_real", Promote::FloatReal},
+                                                        {"where", Promote::Where},
+                                                        {"scalars", Promote::Scalars},
+                                                        {"none", Promote::None}};
   for (auto& [name, promote] : all)
     if (!std::strcmp(name, s)) return promote;
-  fail(PyExc_ValueError, "define_op: unknown promotion '%s', known are bool, float, float_real, none, real, same, scalars, where", s);
+  fail(PyExc_ValueError,
+       "define_op: unknown promotion '%s', known are bool, float, float_real, none, real, same, scalars, where", s);
 }
 
 const OpRecord* op_named(const char* name) {
@@ -44,7 +53,9 @@ PyObject* define_op(PyObject*, PyObject* args) {
     const char *schema, *family, *how, *loop;
     PyObject* record;
     int differentiable, mixed, takes_out, numbers;
-    if (!PyArg_ParseTuple(args, "sssOppppz:define_op", &schema, &family, &how, &record, &differentiable, &mixed, &takes_out, &numbers, &loop)) return nullptr;
+    if (!PyArg_ParseTuple(args, "sssOppppz:define_op", &schema, &family, &how, &record, &differentiable, &mixed,
+                          &takes_out, &numbers, &loop))
+      return nullptr;
     std::unique_ptr<OpRecord> op(parse_schema(schema));
     op->family = family_from(family);
     op->promote = static_cast<uint8_t>(promote_from(how));
@@ -102,7 +113,8 @@ PyObject* add_overload(PyObject*, PyObject* args) {
   });
 }
 
-// set_kernel(op, device type, callable or capsule "rushlight.Kernel"); device type None: the array kernel, "": the composite
+// set_kernel(op, device type, callable or capsule "rushlight.Kernel"); device type None: the array kernel, "": the
+// composite
 PyObject* set_kernel(PyObject*, PyObject* args) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     const char *name, *device;
@@ -123,7 +135,8 @@ PyObject* set_kernel(PyObject*, PyObject* args) {
         Py_RETURN_NONE;
       }
     }
-    if (!PyCallable_Check(fn)) fail(PyExc_TypeError, "set_kernel: a kernel of %s must be callable, got %s", name, Py_TYPE(fn)->tp_name);
+    if (!PyCallable_Check(fn))
+      fail(PyExc_TypeError, "set_kernel: a kernel of %s must be callable, got %s", name, Py_TYPE(fn)->tp_name);
     Py_INCREF(fn);
     Py_XSETREF(*slot, fn);
     Py_RETURN_NONE;
@@ -136,20 +149,23 @@ PyObject* op_info(PyObject*, PyObject* arg) {
     const char* name = PyUnicode_AsUTF8(arg);
     if (!name) return nullptr;
     const OpRecord* op = op_named(name);
-    Ref<> native = Ref<>::check(PyList_New(0)), dtypes = Ref<>::check(PyList_New(0)), python = Ref<>::check(PyList_New(0));
+    Ref<> native = Ref<>::check(PyList_New(0)), dtypes = Ref<>::check(PyList_New(0)),
+          python = Ref<>::check(PyList_New(0));
     for (int i = 0; i < kMaxDeviceTypes; ++i) {
-      if (op->kernels[i]) PyList_Append(native.get(), Ref<>(PyUnicode_FromString(device_type_name(static_cast<uint8_t>(i)))).get());
-      if (op->py_kernels[i]) PyList_Append(python.get(), Ref<>(PyUnicode_FromString(device_type_name(static_cast<uint8_t>(i)))).get());
+      if (op->kernels[i])
+        PyList_Append(native.get(), Ref<>(PyUnicode_FromString(device_type_name(static_cast<uint8_t>(i)))).get());
+      if (op->py_kernels[i])
+        PyList_Append(python.get(), Ref<>(PyUnicode_FromString(device_type_name(static_cast<uint8_t>(i)))).get());
     }
     if (op->loops)
       for (int i = 0; i < kNumDTypes; ++i)
         if (static_cast<Loop*>(op->loops)[i]) PyList_Append(dtypes.get(), dtype_object(static_cast<DType>(i)));
-    return Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:i,s:O}", "native", native.get(), "python", python.get(), "loops", dtypes.get(), "array",
-                         op->array_kernel ? Py_True : Py_False, "composite", op->composite ? Py_True : Py_False, "outputs", op->noutputs, "view",
+    return Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:i,s:O}", "native", native.get(), "python", python.get(), "loops",
+                         dtypes.get(), "array", op->array_kernel ? Py_True : Py_False, "composite",
+                         op->composite ? Py_True : Py_False, "outputs", op->noutputs, "view",
                          op->returns_view ? Py_True : Py_False);
   });
 }
-
 
 PyObject* set_hook(PyObject*, PyObject* args) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
@@ -192,7 +208,8 @@ PyObject* from_array(PyObject*, PyObject* args) {
     PyObject *array, *device;
     if (!PyArg_ParseTuple(args, "OO:from_array", &array, &device)) return nullptr;
     Device d;
-    if (!device_from_object(device, &d)) fail(PyExc_TypeError, "from_array: device must be a device or its name, not %s", Py_TYPE(device)->tp_name);
+    if (!device_from_object(device, &d))
+      fail(PyExc_TypeError, "from_array: device must be a device or its name, not %s", Py_TYPE(device)->tp_name);
     return from_backend_array(array, resolve(d)).release_object();
   });
 }
@@ -213,7 +230,9 @@ PyObject* result_type(PyObject*, PyObject* const* args, Py_ssize_t n) {
     if (n != 2) fail(PyExc_TypeError, "result_type() takes 2 arguments (tensors or numbers), got %zd", n);
     Promotion p;
     for (int i = 0; i < 2; ++i)
-      if (!promotion_operand(p, args[i])) fail(PyExc_TypeError, "result_type(): argument %d must be Tensor or Number, not %s", i + 1, Py_TYPE(args[i])->tp_name);
+      if (!promotion_operand(p, args[i]))
+        fail(PyExc_TypeError, "result_type(): argument %d must be Tensor or Number, not %s", i + 1,
+             Py_TYPE(args[i])->tp_name);
     return Py_NewRef(dtype_object(p.result()));
   });
 }
@@ -221,18 +240,24 @@ PyObject* result_type(PyObject*, PyObject* const* args, Py_ssize_t n) {
 PyObject* promote_or_cast(PyObject* const* args, Py_ssize_t n, const char* name, bool cast) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     DType a, b;
-    if (n != 2 || !dtype_from_object(args[0], &a) || !dtype_from_object(args[1], &b)) fail(PyExc_TypeError, "%s() takes two dtypes", name);
+    if (n != 2 || !dtype_from_object(args[0], &a) || !dtype_from_object(args[1], &b))
+      fail(PyExc_TypeError, "%s() takes two dtypes", name);
     return cast ? PyBool_FromLong(can_cast(a, b)) : Py_NewRef(dtype_object(promote(a, b)));
   });
 }
-PyObject* promote_types(PyObject*, PyObject* const* args, Py_ssize_t n) { return promote_or_cast(args, n, "promote_types", false); }
-PyObject* can_cast_types(PyObject*, PyObject* const* args, Py_ssize_t n) { return promote_or_cast(args, n, "can_cast", true); }
+PyObject* promote_types(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return promote_or_cast(args, n, "promote_types", false);
+}
+PyObject* can_cast_types(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return promote_or_cast(args, n, "can_cast", true);
+}
 
 PyObject* get_default_dtype(PyObject*, PyObject*) { return Py_NewRef(dtype_object(g_default_dtype)); }
 PyObject* set_default_dtype(PyObject*, PyObject* d) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     DType t;
-    if (!dtype_from_object(d, &t) || !is_floating(t)) fail(PyExc_TypeError, "only floating-point types are supported as the default type");
+    if (!dtype_from_object(d, &t) || !is_floating(t))
+      fail(PyExc_TypeError, "only floating-point types are supported as the default type");
     g_default_dtype = t;
     Py_RETURN_NONE;
   });
@@ -243,7 +268,8 @@ PyObject* get_default_device(PyObject*, PyObject*) {
 PyObject* set_default_device(PyObject*, PyObject* d) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     Device device{kCPU, -1};
-    if (d != Py_None && !device_from_object(d, &device)) fail(PyExc_TypeError, "set_default_device: expected a device, got %s", Py_TYPE(d)->tp_name);
+    if (d != Py_None && !device_from_object(d, &device))
+      fail(PyExc_TypeError, "set_default_device: expected a device, got %s", Py_TYPE(d)->tp_name);
     g_default_device = device;
     Py_RETURN_NONE;
   });
@@ -254,7 +280,8 @@ PyObject* set_threads(PyObject*, PyObject* n) {
     if (!PyLong_Check(n)) fail(PyExc_TypeError, "set_num_threads expects an int, but got %s", Py_TYPE(n)->tp_name);
     long v = PyLong_AsLong(n);
     if (v == -1 && PyErr_Occurred()) return nullptr;
-    if (v <= 0 || v > 4096) fail(PyExc_RuntimeError, "set_num_threads expects a positive integer up to 4096, got %ld", v);
+    if (v <= 0 || v > 4096)
+      fail(PyExc_RuntimeError, "set_num_threads expects a positive integer up to 4096, got %ld", v);
     set_num_threads(static_cast<int>(v));
     Py_RETURN_NONE;
   });
@@ -312,7 +339,8 @@ PyMethodDef methods[] = {{"define_op", define_op, METH_VARARGS, nullptr},
                          {"set_override_enabled", set_override_enabled, METH_O, nullptr},
                          {}};
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "rushlight._C", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "rushlight._C", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 }  // namespace rl

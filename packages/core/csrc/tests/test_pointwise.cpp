@@ -274,7 +274,8 @@ void check_layouts(const char* op, DType in_type, DType out_type, int inputs, co
       }
       loop(data, strides, 1, params);
     }
-    for (int64_t n : {0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 255, 256, 257, 511, 513, 1023, 1025}) {
+    for (int64_t n :
+         {0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 255, 256, 257, 511, 513, 1023, 1025}) {
       for (int64_t step : {1, 2, 3, -1, -2}) {
         for (int64_t out_step : {1, 2, -1}) {
           if (n > 300 && step == 3) continue;
@@ -282,13 +283,14 @@ void check_layouts(const char* op, DType in_type, DType out_type, int inputs, co
           Strided out(got.data(), n, out_size, out_step * out_size);
           char* data[4] = {out.start};
           int64_t strides[4] = {out.stride};
-          for (int k = 0; k < inputs; ++k) in.emplace_back(dense[k].data(), n, size_of(k), broadcast >> k & 1 ? 0 : step * size_of(k));
+          for (int k = 0; k < inputs; ++k)
+            in.emplace_back(dense[k].data(), n, size_of(k), broadcast >> k & 1 ? 0 : step * size_of(k));
           for (int k = 0; k < inputs; ++k) data[k + 1] = in[k].start, strides[k + 1] = in[k].stride;
           loop(data, strides, n, params);
           for (int64_t i = 0; i < n; ++i) {
             const bool same = std::memcmp(out.start + i * out.stride, want.data() + i * out_size, out_size) == 0;
-            CHECK(same, "%s %s n=%ld step=%ld out=%ld broadcast=%u element %ld", op, rl::name(in_type), n, step, out_step,
-                  broadcast, i);
+            CHECK(same, "%s %s n=%ld step=%ld out=%ld broadcast=%u element %ld", op, rl::name(in_type), n, step,
+                  out_step, broadcast, i);
             if (!same) return;
           }
           if (n == 0 || out_step != 1 || step != 1 || broadcast != 0 || in_size != out_size || first_is_bool) continue;
@@ -296,7 +298,8 @@ void check_layouts(const char* op, DType in_type, DType out_type, int inputs, co
           data[0] = data[1];
           strides[0] = strides[1];
           loop(data, strides, n, params);
-          CHECK(std::memcmp(data[0], want.data(), n * out_size) == 0, "%s %s in place, n=%ld", op, rl::name(in_type), n);
+          CHECK(std::memcmp(data[0], want.data(), n * out_size) == 0, "%s %s in place, n=%ld", op, rl::name(in_type),
+                n);
         }
       }
     }
@@ -320,7 +323,8 @@ void check_all_layouts() {
     check_layouts("lerp", d, d, 3, nullptr, values);
   }
   for (DType d : {DType::UInt8, DType::Int8, DType::Int16, DType::Int32, DType::Int64}) {
-    for (const char* op : {"add", "mul", "div_floor", "pow", "maximum", "bitwise_xor"}) check_layouts(op, d, d, 2, nullptr, whole);
+    for (const char* op : {"add", "mul", "div_floor", "pow", "maximum", "bitwise_xor"})
+      check_layouts(op, d, d, 2, nullptr, whole);
     check_layouts("lt", d, DType::Bool, 2, nullptr, whole);
     check_layouts("where", d, d, 3, nullptr, whole, true);
   }
@@ -339,18 +343,36 @@ void check_integers() {
   using W = __int128;
   std::vector<T> a, b;
   using L = std::numeric_limits<T>;
-  std::vector<T> v = {0, 1, 2, 3, 7, 31, 63, 64, 100, L::max(), static_cast<T>(L::max() - 1), L::min(), static_cast<T>(L::min() + 1), static_cast<T>(-1), static_cast<T>(-2), static_cast<T>(-7)};
+  std::vector<T> v = {0,
+                      1,
+                      2,
+                      3,
+                      7,
+                      31,
+                      63,
+                      64,
+                      100,
+                      L::max(),
+                      static_cast<T>(L::max() - 1),
+                      L::min(),
+                      static_cast<T>(L::min() + 1),
+                      static_cast<T>(-1),
+                      static_cast<T>(-2),
+                      static_cast<T>(-7)};
   for (int i = 0; i < 40; ++i) v.push_back(static_cast<T>(random_bits()));
   for (T x : v) {
     for (T y : v) a.push_back(x), b.push_back(y);
   }
   const DType d = kType<T>;
   int zero = 0;
-  const auto sum = run<T>("add", d, nullptr, a, b), difference = run<T>("sub", d, nullptr, a, b), product = run<T>("mul", d, nullptr, a, b);
+  const auto sum = run<T>("add", d, nullptr, a, b), difference = run<T>("sub", d, nullptr, a, b),
+             product = run<T>("mul", d, nullptr, a, b);
   const auto truncated = run<T>("div_trunc", d, &zero, a, b);
   CHECK(zero == 1, "%s: a zero divisor is not reported", rl::name(d));
-  const auto floored = run<T>("div_floor", d, &zero, a, b), mod = run<T>("remainder", d, &zero, a, b), rem = run<T>("fmod", d, nullptr, a, b);
-  const auto left = run<T>("bitwise_left_shift", d, nullptr, a, b), right = run<T>("bitwise_right_shift", d, nullptr, a, b);
+  const auto floored = run<T>("div_floor", d, &zero, a, b), mod = run<T>("remainder", d, &zero, a, b),
+             rem = run<T>("fmod", d, nullptr, a, b);
+  const auto left = run<T>("bitwise_left_shift", d, nullptr, a, b),
+             right = run<T>("bitwise_right_shift", d, nullptr, a, b);
   const auto power = run<T>("pow", d, nullptr, a, b), highest = run<T>("maximum", d, nullptr, a, b);
   const T alpha = 3;
   const auto scaled = run<T>("sub", d, &alpha, a, b);
@@ -359,7 +381,8 @@ void check_integers() {
   for (size_t i = 0; i < a.size(); ++i) {
     const W x = a[i], y = b[i];
     const auto is = [&](const char* op, T got, W want) {
-      CHECK(got == static_cast<T>(want), "%s %s(%lld, %lld) = %lld", op, rl::name(d), static_cast<long long>(a[i]), static_cast<long long>(b[i]), static_cast<long long>(got));
+      CHECK(got == static_cast<T>(want), "%s %s(%lld, %lld) = %lld", op, rl::name(d), static_cast<long long>(a[i]),
+            static_cast<long long>(b[i]), static_cast<long long>(got));
     };
     is("add", sum[i], x + y);
     is("sub", difference[i], x - y);
@@ -408,9 +431,32 @@ template <class To, class From>
 void check_saturation() {
   using L = std::numeric_limits<To>;
   const long double low = L::min(), high = L::max();
-  std::vector<From> in = {0, 1, -1, From(0.99), From(-0.99), From(1.5), From(-1.5), 100, -100, 127, 128, 255, 256, 32767, 32768,
-                          From(2147483647.0), From(2147483648.0), From(-2147483648.0), From(9.2233720368547748e18), From(9.2233720368547758e18),
-                          From(-9.2233720368547758e18), From(1e30), From(-1e30), INFINITY, -INFINITY, NAN};
+  std::vector<From> in = {0,
+                          1,
+                          -1,
+                          From(0.99),
+                          From(-0.99),
+                          From(1.5),
+                          From(-1.5),
+                          100,
+                          -100,
+                          127,
+                          128,
+                          255,
+                          256,
+                          32767,
+                          32768,
+                          From(2147483647.0),
+                          From(2147483648.0),
+                          From(-2147483648.0),
+                          From(9.2233720368547748e18),
+                          From(9.2233720368547758e18),
+                          From(-9.2233720368547758e18),
+                          From(1e30),
+                          From(-1e30),
+                          INFINITY,
+                          -INFINITY,
+                          NAN};
   while (in.size() < 150) in.push_back(in[in.size() % 26]);
   for (int64_t n : {1, 3, 17, 64, 150}) {
     std::vector<To> out(n);
@@ -420,7 +466,8 @@ void check_saturation() {
     for (int64_t i = 0; i < n; ++i) {
       const long double x = in[i];
       const To want = std::isnan(x) ? To(0) : x <= low ? L::min() : x >= high ? L::max() : static_cast<To>(x);
-      CHECK(out[i] == want, "cast %s -> %s of %Lg gives %lld", rl::name(kType<From>), rl::name(kType<To>), x, static_cast<long long>(out[i]));
+      CHECK(out[i] == want, "cast %s -> %s of %Lg gives %lld", rl::name(kType<From>), rl::name(kType<To>), x,
+            static_cast<long long>(out[i]));
     }
   }
 }
@@ -469,8 +516,10 @@ void check_casts() {
     for (int i = 0; i < 65536; ++i) {
       const int e = (i & 0x7fff) >> mantissa, m = i & ((1 << mantissa) - 1);
       const bool special = e == 2 * bias + 1;
-      const double want = special ? (m ? NAN : INFINITY) : std::ldexp(e ? m + (1 << mantissa) : m, (e ? e : 1) - bias - mantissa);
-      CHECK(std::isnan(want) ? std::isnan(floats[i]) : floats[i] == (i & 0x8000 ? -want : want), "%s %04x widens to %g", rl::name(half), i, floats[i]);
+      const double want =
+          special ? (m ? NAN : INFINITY) : std::ldexp(e ? m + (1 << mantissa) : m, (e ? e : 1) - bias - mantissa);
+      CHECK(std::isnan(want) ? std::isnan(floats[i]) : floats[i] == (i & 0x8000 ? -want : want), "%s %04x widens to %g",
+            rl::name(half), i, floats[i]);
       CHECK(std::isnan(want) || again[i] == i, "%s %04x comes back as %04x", rl::name(half), i, again[i]);
     }
     // Halfway between two neighbours goes to the even one, a little more goes up.
@@ -484,8 +533,10 @@ void check_casts() {
     char* const data[] = {reinterpret_cast<char*>(rounded.data()), reinterpret_cast<char*>(middle.data())};
     rl::find_cast(DType::Float32, half)(data, narrow_strides, static_cast<int64_t>(middle.size()), nullptr);
     for (int i = 0; i < 0x7000; ++i) {
-      CHECK(rounded[2 * i] == i + (i & 1), "%s: the middle above %04x rounds to %04x", rl::name(half), i, rounded[2 * i]);
-      CHECK(rounded[2 * i + 1] == i + 1, "%s: above the middle of %04x rounds to %04x", rl::name(half), i, rounded[2 * i + 1]);
+      CHECK(rounded[2 * i] == i + (i & 1), "%s: the middle above %04x rounds to %04x", rl::name(half), i,
+            rounded[2 * i]);
+      CHECK(rounded[2 * i + 1] == i + 1, "%s: above the middle of %04x rounds to %04x", rl::name(half), i,
+            rounded[2 * i + 1]);
     }
   }
 }
@@ -496,7 +547,8 @@ void check_iterator() {
   for (int trial = 0; trial < 400; ++trial) {
     const int ndim = static_cast<int>(random_bits() % 5);
     int64_t shape[5], strides[3][5], total = 1;
-    for (int d = 0; d < ndim; ++d) shape[d] = static_cast<int64_t>(random_bits() % (trial % 5 == 0 ? 60 : 9)), total *= shape[d];
+    for (int d = 0; d < ndim; ++d)
+      shape[d] = static_cast<int64_t>(random_bits() % (trial % 5 == 0 ? 60 : 9)), total *= shape[d];
     std::vector<float> memory[3];
     float* start[3];
     for (int k = 0; k < 3; ++k) {
@@ -514,10 +566,12 @@ void check_iterator() {
       for (float& x : memory[k]) x = static_cast<float>(random_bits() % 1000);
       start[k] = memory[k].data() + offset;
     }
-    char* const data[] = {reinterpret_cast<char*>(start[0]), reinterpret_cast<char*>(start[1]), reinterpret_cast<char*>(start[2])};
+    char* const data[] = {reinterpret_cast<char*>(start[0]), reinterpret_cast<char*>(start[1]),
+                          reinterpret_cast<char*>(start[2])};
     const int64_t* const steps[] = {strides[0], strides[1], strides[2]};
     const int64_t sizes[] = {4, 4, 4};
-    rl::run_pointwise(loop_of("add", DType::Float32), ndim, shape, 3, data, steps, nullptr, trial % 2 ? sizes : nullptr);
+    rl::run_pointwise(loop_of("add", DType::Float32), ndim, shape, 3, data, steps, nullptr,
+                      trial % 2 ? sizes : nullptr);
     for (int64_t i = 0; i < total; ++i) {
       int64_t rest = i, at[3] = {0, 0, 0};
       for (int d = ndim - 1; d >= 0; --d) {
@@ -531,7 +585,8 @@ void check_iterator() {
     std::vector<int16_t> converted(static_cast<size_t>(total) + 1);
     int64_t dense[5], step = 2;
     for (int d = ndim - 1; d >= 0; --d) dense[d] = step, step *= shape[d];
-    rl::copy_strided(DType::Int16, reinterpret_cast<char*>(converted.data()), dense, DType::Float32, data[0], strides[0], ndim, shape);
+    rl::copy_strided(DType::Int16, reinterpret_cast<char*>(converted.data()), dense, DType::Float32, data[0],
+                     strides[0], ndim, shape);
     for (int64_t i = 0; i < total; ++i) {
       int64_t rest = i, at[2] = {0, 0};
       for (int d = ndim - 1; d >= 0; --d) {
@@ -544,18 +599,25 @@ void check_iterator() {
   }
   // Large enough for threads and tiles.
   for (int64_t size : {1, 2, 4, 8, 16}) {
-    const DType type = size == 1 ? DType::UInt8 : size == 2 ? DType::Int16 : size == 4 ? DType::Int32 : size == 8 ? DType::Int64 : DType::Complex128;
-    const int64_t rows = 333, columns = 517, shape[] = {rows, columns}, out[] = {columns * size, size}, in[] = {size, rows * size};
+    const DType type = size == 1   ? DType::UInt8
+                       : size == 2 ? DType::Int16
+                       : size == 4 ? DType::Int32
+                       : size == 8 ? DType::Int64
+                                   : DType::Complex128;
+    const int64_t rows = 333, columns = 517, shape[] = {rows, columns}, out[] = {columns * size, size},
+                  in[] = {size, rows * size};
     std::vector<char> source(rows * columns * size), target(rows * columns * size);
     for (char& c : source) c = static_cast<char>(random_bits());
     rl::copy_strided(type, target.data(), out, type, source.data(), in, 2, shape);
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; ++j) {
-        CHECK(std::memcmp(&target[(i * columns + j) * size], &source[(j * rows + i) * size], size) == 0, "transposed copy of %ld bytes", size);
+        CHECK(std::memcmp(&target[(i * columns + j) * size], &source[(j * rows + i) * size], size) == 0,
+              "transposed copy of %ld bytes", size);
       }
     }
     rl::fill_strided(target.data(), static_cast<int>(size), 2, shape, in, source.data());
-    for (int64_t i = 0; i < rows * columns; ++i) CHECK(std::memcmp(&target[i * size], source.data(), size) == 0, "fill of %ld bytes", size);
+    for (int64_t i = 0; i < rows * columns; ++i)
+      CHECK(std::memcmp(&target[i * size], source.data(), size) == 0, "fill of %ld bytes", size);
   }
   const int64_t many = 1000003, step = 4;
   std::vector<float> x(many), y(many);
@@ -593,8 +655,12 @@ void check_special() {
   const DType d = kType<T>;
   const auto same = [&](const char* what, const std::vector<T>& got, const std::vector<T>& want) {
     for (size_t i = 0; i < want.size(); ++i) {
-      const bool equal = std::isnan(want[i]) ? std::isnan(got[i]) : std::fabs(got[i] - want[i]) <= 4 * std::numeric_limits<T>::epsilon() * std::fabs(want[i]) || got[i] == want[i];
-      CHECK(equal, "%s %s [%zu] = %.9g, not %.9g", what, rl::name(d), i, static_cast<double>(got[i]), static_cast<double>(want[i]));
+      const bool equal = std::isnan(want[i]) ? std::isnan(got[i])
+                                             : std::fabs(got[i] - want[i]) <=
+                                                       4 * std::numeric_limits<T>::epsilon() * std::fabs(want[i]) ||
+                                                   got[i] == want[i];
+      CHECK(equal, "%s %s [%zu] = %.9g, not %.9g", what, rl::name(d), i, static_cast<double>(got[i]),
+            static_cast<double>(want[i]));
     }
   };
   const std::vector<T> x = {nan, inf, -inf, 0, T(-0.0), 1, -1, T(2.5), T(-3.5)};
@@ -612,11 +678,14 @@ void check_special() {
   same("nan_to_num", run<T>("nan_to_num", d, fills, x), {9, 8, -8, 0, 0, 1, -1, T(2.5), T(-3.5)});
   same("sign", run<T>("sign", d, nullptr, x), {0, 1, -1, 0, 0, 1, -1, 1, -1});
   same("frac", run<T>("frac", d, nullptr, x), {nan, nan, nan, 0, 0, 0, 0, T(0.5), T(-0.5)});
-  same("hardswish", run<T>("hardswish", d, nullptr, x), {nan, inf, nan, 0, 0, T(4) / 6, T(-2) / 6, T(2.5) * T(5.5) / 6, 0});
+  same("hardswish", run<T>("hardswish", d, nullptr, x),
+       {nan, inf, nan, 0, 0, T(4) / 6, T(-2) / 6, T(2.5) * T(5.5) / 6, 0});
   const T elu[] = {1, 1, 1};
   same("elu", run<T>("elu", d, elu, x), {nan, inf, -1, 0, 0, 1, std::expm1(T(-1)), T(2.5), std::expm1(T(-3.5))});
   const T soft[] = {1, 20};
-  same("softplus", run<T>("softplus", d, soft, x), {nan, inf, 0, std::log(T(2)), std::log(T(2)), std::log1p(std::exp(T(1))), std::log1p(std::exp(T(-1))), std::log1p(std::exp(T(2.5))), std::log1p(std::exp(T(-3.5)))});
+  same("softplus", run<T>("softplus", d, soft, x),
+       {nan, inf, 0, std::log(T(2)), std::log(T(2)), std::log1p(std::exp(T(1))), std::log1p(std::exp(T(-1))),
+        std::log1p(std::exp(T(2.5))), std::log1p(std::exp(T(-3.5)))});
   for (T e : {T(2), T(3), T(0.5), T(-0.5), T(-1), T(-2), T(1), T(0), T(2.5)}) {
     std::vector<T> want;
     for (T v : x) want.push_back(e == T(0.5) ? std::sqrt(v) : e == T(-0.5) ? 1 / std::sqrt(v) : std::pow(v, e));
@@ -625,10 +694,14 @@ void check_special() {
     for (T v : x) want.push_back(std::pow(e, v));
     same("rpow_scalar", run<T>("rpow_scalar", d, &e, x), want);
   }
-  const std::vector<T> a = {5, -5, 5, -5, inf, 5, -5, nan, 0, 5, -5, 1, -1}, b = {3, 3, -3, -3, 3, inf, inf, 3, 3, 0, 0, inf, -inf};
+  const std::vector<T> a = {5, -5, 5, -5, inf, 5, -5, nan, 0, 5, -5, 1, -1},
+                       b = {3, 3, -3, -3, 3, inf, inf, 3, 3, 0, 0, inf, -inf};
   same("div_floor", run<T>("div_floor", d, nullptr, a, b), {1, -2, -2, 1, nan, 0, -1, nan, 0, inf, -inf, 0, 0});
-  same("logaddexp", run<T>("logaddexp", d, nullptr, std::vector<T>{inf, -inf, nan, inf, 0}, std::vector<T>{inf, -inf, 1, -inf, 0}), {inf, -inf, nan, inf, std::log(T(2))});
-  same("xlogy", run<T>("xlogy", d, nullptr, std::vector<T>{0, 0, 2, 1}, std::vector<T>{0, nan, 3, 0}), {0, nan, 2 * std::log(T(3)), -inf});
+  same("logaddexp",
+       run<T>("logaddexp", d, nullptr, std::vector<T>{inf, -inf, nan, inf, 0}, std::vector<T>{inf, -inf, 1, -inf, 0}),
+       {inf, -inf, nan, inf, std::log(T(2))});
+  same("xlogy", run<T>("xlogy", d, nullptr, std::vector<T>{0, 0, 2, 1}, std::vector<T>{0, nan, 3, 0}),
+       {0, nan, 2 * std::log(T(3)), -inf});
   const int64_t one = 1, minus_one = -1;
   same("round_decimals", run<T>("round_decimals", d, &one, std::vector<T>{T(1.25), T(-0.06)}), {T(1.2), T(-0.1)});
   same("round_decimals", run<T>("round_decimals", d, &minus_one, std::vector<T>{125, 135}), {120, 140});
@@ -646,7 +719,8 @@ void check_complex() {
   const auto near = [&](const char* op, const std::vector<C>& got, const std::function<C(C, C)>& want) {
     for (size_t i = 0; i < a.size(); ++i) {
       const C w = want(a[i], b[i]);
-      CHECK(std::abs(got[i] - w) <= 40 * std::numeric_limits<T>::epsilon() * (1 + std::abs(w)), "%s %s [%zu]", op, rl::name(d), i);
+      CHECK(std::abs(got[i] - w) <= 40 * std::numeric_limits<T>::epsilon() * (1 + std::abs(w)), "%s %s [%zu]", op,
+            rl::name(d), i);
     }
   };
   near("add", run<C>("add", d, nullptr, a, b), [](C x, C y) { return x + y; });

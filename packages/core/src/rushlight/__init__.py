@@ -9,6 +9,8 @@ from pkgutil import extend_path as _extend_path
 __path__ = _extend_path(__path__, __name__)
 __version__ = "0.1.0"
 
+from math import e as e, inf as inf, nan as nan, pi as pi
+
 from . import _areas, _registry
 from ._C import (
     Generator as Generator,
@@ -53,8 +55,6 @@ from ._C import (
     tensor as tensor,
     uint8 as uint8,
 )  # fmt: skip
-
-from math import e as e, inf as inf, nan as nan, pi as pi
 
 newaxis = None
 half = float16

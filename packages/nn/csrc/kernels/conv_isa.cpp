@@ -21,17 +21,17 @@ template <class T>
 constexpr int64_t kStride = kDepth<T> + 64 / static_cast<int64_t>(sizeof(T));  // spreads rows over the cache sets
 template <class T>
 constexpr int64_t kTile = kVecs * kLanes<T>;
-constexpr int kWide = 8;                          // vectors of a tile of one row
-constexpr int64_t kUnitBytes = 768 << 10;         // of planes and sums of a unit, so that they stay in the second cache
-constexpr int64_t kGradPositions = 1024;          // positions that a gradient of weights adds up at a time
-constexpr int64_t kMostRows = 512;                // of a unit
-constexpr int64_t kFewPositions = 192;            // fewer, and copying `a` would show
-constexpr int64_t kSmallGradient = 64 << 10;      // elements of a gradient of weights that is added up in slices:
-constexpr int64_t kSlices = 8;                    // of the batch
-constexpr double kTaskWork = 1 << 19;             // multiplications that are worth a thread
+constexpr int kWide = 8;                      // vectors of a tile of one row
+constexpr int64_t kUnitBytes = 768 << 10;     // of planes and sums of a unit, so that they stay in the second cache
+constexpr int64_t kGradPositions = 1024;      // positions that a gradient of weights adds up at a time
+constexpr int64_t kMostRows = 512;            // of a unit
+constexpr int64_t kFewPositions = 192;        // fewer, and copying `a` would show
+constexpr int64_t kSmallGradient = 64 << 10;  // elements of a gradient of weights that is added up in slices:
+constexpr int64_t kSlices = 8;                // of the batch
+constexpr double kTaskWork = 1 << 19;         // multiplications that are worth a thread
 
-// Where the planes of some images hold what. Along the width there is a plane for each phase of the stride, in which taps
-// shift positions; or, if `apart`, one for each tap, which costs more copies but leaves no gap between two rows.
+// Where the planes of some images hold what. Along the width there is a plane for each phase of the stride, in which
+// taps shift positions; or, if `apart`, one for each tap, which costs more copies but leaves no gap between two rows.
 struct Layout {
   int64_t size[3];    // of a plane: positions, and the farthest tap
   int64_t plane;      // elements of a plane
@@ -41,7 +41,8 @@ struct Layout {
   int64_t positions;  // from the first to the last that counts
   bool apart;
 
-  Layout(const TapConv& g, const int64_t* out_size, int64_t image_count, int64_t rows, int lanes) : images(image_count) {
+  Layout(const TapConv& g, const int64_t* out_size, int64_t image_count, int64_t rows, int lanes)
+      : images(image_count) {
     int64_t width_taps = 1;  // taps are a product of three sets, the width innermost
     while (width_taps < g.taps && g.tap[width_taps][2] != g.tap[0][2]) ++width_taps;
     for (int d = 0; d < 3; ++d) {
@@ -133,7 +134,8 @@ void fill_plane(const T* in, const int64_t* in_size, const int64_t* start, const
 
 // The planes of `channels` channels of images that lie `image_stride` apart.
 template <class T>
-void fill_planes(const TapConv& g, const Layout& l, const int64_t* origin, const T* in, int64_t image_stride, int64_t channels, T* planes) {
+void fill_planes(const TapConv& g, const Layout& l, const int64_t* origin, const T* in, int64_t image_stride,
+                 int64_t channels, T* planes) {
   const int64_t image = g.in_size[0] * g.in_size[1] * g.in_size[2];
   for (int64_t c = 0; c < channels; ++c, in += image) {
     for (int64_t p0 = 0; p0 < l.phases[0]; ++p0) {
@@ -221,7 +223,8 @@ struct Workspace {
 
 template <class T>
 void run_unit(const TapConv& g, const Unit& u, const Layout& l, const T* filled, Workspace<T>& space) {
-  const int64_t depth = g.channels * g.taps, width = Workspace<T>::width_of(u.rows), row = Workspace<T>::row_of(l, u.rows);
+  const int64_t depth = g.channels * g.taps, width = Workspace<T>::width_of(u.rows),
+                row = Workspace<T>::row_of(l, u.rows);
   const int64_t image = g.in_size[0] * g.in_size[1] * g.in_size[2], first_row = u.group * g.rows + u.first_row;
   const T* in = static_cast<const T*>(g.in) + (u.batch * g.groups + u.group) * g.channels * image;
   const T* weights = static_cast<const T*>(g.a) + first_row * depth;
@@ -250,8 +253,9 @@ void run_unit(const TapConv& g, const Unit& u, const Layout& l, const T* filled,
       const int64_t tiles = parts(u.rows, kFloatRows);
       for (int64_t t = 0, i = 0; t < tiles; ++t) {
         const int height = static_cast<int>((u.rows - i + tiles - t - 1) / (tiles - t));
-        (l.positions - q > kTile<T> - kLanes<T> ? run_tile<T, kVecs, kFloatRows> : run_tile<T, 1, kFloatRows>)(
-            height, k, RowsA<T>{a + i * kStride<T>}, b, sums + i * row + q, row, p > 0);
+        (l.positions - q > kTile<T> - kLanes<T>
+             ? run_tile<T, kVecs, kFloatRows>
+             : run_tile<T, 1, kFloatRows>)(height, k, RowsA<T>{a + i * kStride<T>}, b, sums + i * row + q, row, p > 0);
         i += height;
       }
     }
@@ -289,10 +293,12 @@ void forward(const TapConv& g) {
   const double work = static_cast<double>(positions * g.rows) * static_cast<double>(g.channels * g.taps);
   // Enough units, but none so small that copying its weights or its halo costs much.
   int64_t row_chunks = parts(g.rows, kMostRows);
-  const int64_t bytes = static_cast<int64_t>(sizeof(T)) * (parts(g.rows, row_chunks) + 2 * Workspace<T>::channels_of(g));
+  const int64_t bytes =
+      static_cast<int64_t>(sizeof(T)) * (parts(g.rows, row_chunks) + 2 * Workspace<T>::channels_of(g));
   int64_t line_chunks = least(length, parts(positions * bytes, kUnitBytes));
   const int64_t units = runtime.num_threads() == 1 ? 1 : 2 * runtime.num_threads();
-  while (images * line_chunks * row_chunks < units && work > kTaskWork * static_cast<double>(line_chunks * row_chunks)) {
+  while (images * line_chunks * row_chunks < units &&
+         work > kTaskWork * static_cast<double>(line_chunks * row_chunks)) {
     if (line_chunks < length && positions / (line_chunks + 1) >= kFewPositions) {
       ++line_chunks;
     } else if (g.rows / (row_chunks + 1) >= 2 * kFloatRows) {
@@ -329,17 +335,18 @@ void forward(const TapConv& g) {
   if (shared) {
     const int64_t image_size = g.in_size[0] * g.in_size[1] * g.in_size[2], some = 16;  // channels
     const int64_t pieces = parts(g.channels, some);
-    parallel_for(0, images * line_chunks * pieces, grain_of_copies(some * whole.channel), [&](int64_t begin, int64_t end) {
-      for (int64_t x = begin; x < end; ++x) {
-        const Unit u = unit_at(x / pieces * row_chunks);
-        const Layout& l = layout_of(u);
-        const int64_t c = x % pieces * some, count = least(some, g.channels - c);
-        T* to = planes.data() + x / pieces * space + c * l.channel;
-        const int64_t channel = (u.batch * g.groups + u.group) * g.channels + c;
-        fill_planes(g, l, u.origin, static_cast<const T*>(g.in) + channel * image_size, 0, count, to);
-        if (c + count == g.channels) zero_row(to + count * l.channel, (kWide + 1) * kLanes<T>);
-      }
-    });
+    parallel_for(0, images * line_chunks * pieces, grain_of_copies(some * whole.channel),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t x = begin; x < end; ++x) {
+                     const Unit u = unit_at(x / pieces * row_chunks);
+                     const Layout& l = layout_of(u);
+                     const int64_t c = x % pieces * some, count = least(some, g.channels - c);
+                     T* to = planes.data() + x / pieces * space + c * l.channel;
+                     const int64_t channel = (u.batch * g.groups + u.group) * g.channels + c;
+                     fill_planes(g, l, u.origin, static_cast<const T*>(g.in) + channel * image_size, 0, count, to);
+                     if (c + count == g.channels) zero_row(to + count * l.channel, (kWide + 1) * kLanes<T>);
+                   }
+                 });
   }
   parallel_for(0, images * line_chunks * row_chunks, grain, [&](int64_t begin, int64_t end) {
     Workspace<T> workspace(g, whole.channel > rest.channel ? whole : rest, row_chunk, !shared);
@@ -354,7 +361,8 @@ void forward(const TapConv& g) {
 
 // Few rows: dot products along the positions, which need no transposed copy of dout.
 constexpr int kFewRows = 20, kDotRows = kFloatRows < 6 ? 2 : kFloatRows < 14 ? 3 : 6, kDotCols = 4;
-// Else `da` transposed: broadcast elements of the planes, for some columns of `da`, times vectors along the rows of dout.
+// Else `da` transposed: broadcast elements of the planes, for some columns of `da`, times vectors along the rows of
+// dout.
 constexpr int kGradCols = kFloatRows < 6 ? 4 : kFloatRows < 14 ? 6 : 8;
 constexpr int64_t kGradDepth = 256;  // positions at a time, so that the vectors stay in the first cache
 
@@ -371,7 +379,8 @@ struct PanelB {
 };
 
 template <class T, int R, int N>
-[[gnu::noinline]] void grad_tile(int64_t k, const T* planes, const int64_t* offset, const T* panel, T* sums, int64_t row) {
+[[gnu::noinline]] void grad_tile(int64_t k, const T* planes, const int64_t* offset, const T* panel, T* sums,
+                                 int64_t row) {
   PlanesA<T, R> a;
   repeat<R>([&](auto i) RL_INLINE { a.row[i.value] = planes + offset[i.value]; });
   Vec<T> sum[R * N];
@@ -383,7 +392,8 @@ template <class T, int R, int N>
 }
 
 template <class T, int N, int Max>
-inline void run_grad_tile(int columns, int64_t k, const T* planes, const int64_t* offset, const T* panel, T* sums, int64_t row) {
+inline void run_grad_tile(int columns, int64_t k, const T* planes, const int64_t* offset, const T* panel, T* sums,
+                          int64_t row) {
   if constexpr (Max > 1) {
     if (columns < Max) return run_grad_tile<T, N, Max - 1>(columns, k, planes, offset, panel, sums, row);
   }
@@ -392,7 +402,8 @@ inline void run_grad_tile(int columns, int64_t k, const T* planes, const int64_t
 
 // sums[j][i] += sum over positions of planes[offset[j]] * dout[i], for all columns j and the rows i of `panel`.
 template <class T, int N>
-void grad_panel(int64_t positions, const T* planes, const int64_t* offset, int64_t columns, const T* panel, T* sums, int64_t row) {
+void grad_panel(int64_t positions, const T* planes, const int64_t* offset, int64_t columns, const T* panel, T* sums,
+                int64_t row) {
   for (int64_t p = 0; p < positions; p += kGradDepth) {
     const int64_t k = least(positions - p, kGradDepth);
     const int64_t tiles = parts(columns, kGradCols);
@@ -425,7 +436,7 @@ template <class T, int R, int C>
 
 template <class T, int R>
 inline void run_dot_tiles(int rows, int64_t positions, const T* a, int64_t a_row, const T* planes,
-                           const int64_t* offset, int64_t columns, Vec<T>* sums, int64_t sums_row) {
+                          const int64_t* offset, int64_t columns, Vec<T>* sums, int64_t sums_row) {
   if constexpr (R > 1) {
     if (rows < R) return run_dot_tiles<T, R - 1>(rows, positions, a, a_row, planes, offset, columns, sums, sums_row);
   }
@@ -438,7 +449,8 @@ inline void run_dot_tiles(int rows, int64_t positions, const T* a, int64_t a_row
 
 // One row of dout at the positions of the planes, zero at those that do not count and up to `row`.
 template <class T>
-void spread_row(const TapConv& g, const Layout& l, const int64_t* out_size, const T* dout, int64_t out_batch, int64_t row, T* to) {
+void spread_row(const TapConv& g, const Layout& l, const int64_t* out_size, const T* dout, int64_t out_batch,
+                int64_t row, T* to) {
   T* const end = to + row;
   for (int64_t n = 0; n < l.images; ++n) {
     T* line = to + n * l.plane;
@@ -466,7 +478,8 @@ void weight_block(const TapConv& g, int64_t group, int64_t first_row, int64_t ro
   // Some lines of one image at a time, or all of some images.
   const int64_t lines = parts(length, parts(out_image, kGradPositions));
   const int64_t batch = lines < length ? 1 : most(1, least(end - begin, kGradPositions / out_image));
-  int64_t out_size[3] = {g.out_size[0], g.out_size[1], g.out_size[2]}, origin[3] = {g.origin[0], g.origin[1], g.origin[2]};
+  int64_t out_size[3] = {g.out_size[0], g.out_size[1], g.out_size[2]},
+          origin[3] = {g.origin[0], g.origin[1], g.origin[2]};
   out_size[split] = lines;
   const Layout largest(g, out_size, batch, rows, kLanes<T>);
   const int64_t columns = channels * g.taps, most_row = parts(largest.positions, kLanes<T>) * kLanes<T>;
@@ -497,7 +510,8 @@ void weight_block(const TapConv& g, int64_t group, int64_t first_row, int64_t ro
       int64_t start[3] = {0, 0, 0};
       start[split] = line;
       const int64_t from = (start[0] * g.out_size[1] + start[1]) * g.out_size[2] + start[2];
-      for (int64_t i = 0; i < rows; ++i) spread_row(g, l, out_size, dout + i * out_image + from, out_batch, row, a.data() + i * row);
+      for (int64_t i = 0; i < rows; ++i)
+        spread_row(g, l, out_size, dout + i * out_image + from, out_batch, row, a.data() + i * row);
       if (few) {
         for (int64_t i = 0; i < rows; i += kDotRows) {
           run_dot_tiles<T, kDotRows>(static_cast<int>(least(kDotRows, rows - i)), row, a.data() + i * row, row,
@@ -509,8 +523,9 @@ void weight_block(const TapConv& g, int64_t group, int64_t first_row, int64_t ro
         const int64_t count = least(rows - i, kTile<T>);
         if (count < kTile<T>) zero_row(panel.data(), row * kTile<T>);
         transpose(a.data() + i * row, row, count, l.positions, panel.data(), kTile<T>);
-        (count > kTile<T> - kLanes<T> ? grad_panel<T, kVecs> : grad_panel<T, 1>)(
-            l.positions, planes.data(), offset.data(), columns, panel.data(), sums.data() + i, padded_rows);
+        (count > kTile<T> - kLanes<T> ? grad_panel<T, kVecs> : grad_panel<T, 1>)(l.positions, planes.data(),
+                                                                                 offset.data(), columns, panel.data(),
+                                                                                 sums.data() + i, padded_rows);
       }
     }
   }
@@ -527,15 +542,19 @@ void weight(const TapConv& g, void* da) {
   const int64_t positions = g.out_size[0] * g.out_size[1] * g.out_size[2];
   const double work =
       static_cast<double>(g.batch * g.groups * positions * g.rows) * static_cast<double>(g.channels * g.taps);
-  // Blocks of the gradient whose sums fit the second cache, enough to go round; slices of the batch where there are few.
-  const int64_t row_block = least(g.rows, g.rows < kFewRows ? g.rows : 4 * kTile<T>), row_blocks = parts(g.rows, row_block);
+  // Blocks of the gradient whose sums fit the second cache, enough to go round; slices of the batch where there are
+  // few.
+  const int64_t row_block = least(g.rows, g.rows < kFewRows ? g.rows : 4 * kTile<T>),
+                row_blocks = parts(g.rows, row_block);
   const int64_t wanted = runtime.num_threads() == 1 ? 1 : 2 * runtime.num_threads();
   int64_t channel_blocks = parts(g.channels * g.taps, 320);
-  while (g.groups * row_blocks * channel_blocks < wanted && parts(g.channels, channel_blocks) * g.taps > 96) ++channel_blocks;
+  while (g.groups * row_blocks * channel_blocks < wanted && parts(g.channels, channel_blocks) * g.taps > 96)
+    ++channel_blocks;
   const int64_t channel_block = parts(g.channels, channel_blocks);
   channel_blocks = parts(g.channels, channel_block);
   const int64_t blocks = g.groups * row_blocks * channel_blocks;
-  const int64_t slices = g.rows * g.channels * g.taps * g.groups < kSmallGradient && work > kTaskWork ? least(g.batch, kSlices) : 1;
+  const int64_t slices =
+      g.rows * g.channels * g.taps * g.groups < kSmallGradient && work > kTaskWork ? least(g.batch, kSlices) : 1;
   const int64_t size = g.groups * g.rows * g.channels * g.taps;
   const Buffer<T> partial(slices > 1 ? slices * size : 0);
   T* to = slices > 1 ? partial.data() : static_cast<T*>(da);

@@ -84,14 +84,18 @@ fill_tensor = (
     .samples(lambda make, dtype: [Sample((make(2, 3), make()))], lambda x, value: np.full_like(x, value))
 )
 
-zero_ = Op(
-    "zero_(Tensor(a!) self) -> Tensor(a!)",
-    doc="""Sets every element to zero.
+zero_ = (
+    Op(
+        "zero_(Tensor(a!) self) -> Tensor(a!)",
+        doc="""Sets every element to zero.
 
     Returns:
         This tensor.
     """,
-).grad(self=None).samples(unary(), lambda x: np.zeros_like(x))
+    )
+    .grad(self=None)
+    .samples(unary(), lambda x: np.zeros_like(x))
+)
 
 _cast = Op(
     "_cast(Tensor self, ScalarType dtype) -> Tensor",

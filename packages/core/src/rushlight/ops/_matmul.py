@@ -379,13 +379,19 @@ def _einsum_labels(equation: str, ranks: list[int]) -> tuple[list[list[str]], li
     parts = left.split(",")
     if len(parts) != len(ranks):
         problem = "fewer" if len(parts) > len(ranks) else "more"
-        raise RuntimeError(f"einsum(): {problem} operands were provided than specified in the equation, got {len(ranks)} for {equation!r}")
-    hidden = max([rank - len(p.replace("...", "")) for p, rank in zip(parts, ranks, strict=True) if "..." in p], default=0)
+        raise RuntimeError(
+            f"einsum(): {problem} operands were provided than specified in the equation, got {len(ranks)} for {equation!r}"
+        )
+    hidden = max(
+        [rank - len(p.replace("...", "")) for p, rank in zip(parts, ranks, strict=True) if "..." in p], default=0
+    )
     inputs = []
     for i, (part, rank) in enumerate(zip(parts, ranks, strict=True)):
         names = part.replace("...", "")
         if not all(c.isalpha() and c.isascii() for c in names):
-            raise RuntimeError(f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z], got {part!r}")
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z], got {part!r}"
+            )
         rest = rank - len(names)
         if rest < 0 or (rest and "..." not in part):
             raise RuntimeError(
@@ -410,7 +416,9 @@ def _einsum_labels(equation: str, ranks: list[int]) -> tuple[list[list[str]], li
     return inputs, output
 
 
-def _einsum_diagonals(labels: list[str], shape: Sequence[int]) -> tuple[list[str], list[int], tuple[tuple[int, int], ...]]:
+def _einsum_diagonals(
+    labels: list[str], shape: Sequence[int]
+) -> tuple[list[str], list[int], tuple[tuple[int, int], ...]]:
     labels, sizes, diagonals = list(labels), list(shape), []
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
@@ -418,7 +426,9 @@ def _einsum_diagonals(labels: list[str], shape: Sequence[int]) -> tuple[list[str
             second = labels.index(label, first + 1)
             n = sizes[first]
             if n != sizes[second]:
-                raise RuntimeError(f"einsum(): subscript {label} is repeated for operand with shape {list(shape)} but the sizes don't match")
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand with shape {list(shape)} but the sizes don't match"
+                )
             diagonals.append((first, second))
             for names in (labels, sizes):
                 del names[second], names[first]
@@ -428,12 +438,23 @@ def _einsum_diagonals(labels: list[str], shape: Sequence[int]) -> tuple[list[str
 
 
 def _einsum_pair(
-    a: list[str], a_shape: list[int], a_diagonals: Any, b: list[str], b_shape: list[int], b_diagonals: Any, kept: set[str], sizes: dict[str, int]
+    a: list[str],
+    a_shape: list[int],
+    a_diagonals: Any,
+    b: list[str],
+    b_shape: list[int],
+    b_diagonals: Any,
+    kept: set[str],
+    sizes: dict[str, int],
 ) -> tuple[_Product, list[str]]:
     def reduce(labels: list[str], shape: list[int], other: list[str]) -> tuple[list[str], list[int], tuple[int, ...]]:
         # A label that neither the other operand nor the rest needs is summed at once.
         summed = tuple(d for d, label in enumerate(labels) if label not in kept and label not in other)
-        return [x for d, x in enumerate(labels) if d not in summed], [n for d, n in enumerate(shape) if d not in summed], summed
+        return (
+            [x for d, x in enumerate(labels) if d not in summed],
+            [n for d, n in enumerate(shape) if d not in summed],
+            summed,
+        )
 
     a, a_shape, a_summed = reduce(a, a_shape, b)
     b, b_shape, b_summed = reduce(b, b_shape, a)
@@ -441,10 +462,20 @@ def _einsum_pair(
     inner = [label for label in a if label in b and label not in kept]
     rows = [label for label in a if label not in b]
     columns = [label for label in b if label not in a]
-    count = lambda labels: prod(sizes[label] for label in labels)  # noqa: E731
+    count = lambda labels: prod(sizes[label] for label in labels)
 
-    def prepare(labels: list[str], shape: list[int], summed: tuple[int, ...], diagonals: Any, other: list[str], order: list[str], folded: tuple[int, ...]) -> _Prepare:
-        wide = [sizes[label] if label in other else n for label, n in zip(labels, shape, strict=True)]  # size 1 broadcasts
+    def prepare(
+        labels: list[str],
+        shape: list[int],
+        summed: tuple[int, ...],
+        diagonals: Any,
+        other: list[str],
+        order: list[str],
+        folded: tuple[int, ...],
+    ) -> _Prepare:
+        wide = [
+            sizes[label] if label in other else n for label, n in zip(labels, shape, strict=True)
+        ]  # size 1 broadcasts
         full = [wide[labels.index(label)] for label in order]
         return _Prepare(
             diagonals,
@@ -456,7 +487,9 @@ def _einsum_pair(
 
     outer = (count(batch),) if batch else ()
     left = prepare(a, a_shape, a_summed, a_diagonals, b, batch + rows + inner, (*outer, count(rows), count(inner)))
-    right = prepare(b, b_shape, b_summed, b_diagonals, a, batch + inner + columns, (*outer, count(inner), count(columns)))
+    right = prepare(
+        b, b_shape, b_summed, b_diagonals, a, batch + inner + columns, (*outer, count(inner), count(columns))
+    )
     result = batch + rows + columns
     product = (*outer, count(rows), count(columns))
     shape = tuple(sizes[label] for label in result)

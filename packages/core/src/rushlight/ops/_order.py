@@ -281,7 +281,7 @@ def _median_of(x: Any, dim: int, keepdim: bool = False) -> Any:
     return _picked(x, dim, keepdim, (x.shape[dim] - 1) // 2 if x.ndim else 0)
 
 
-_KEPT: Sampler = lambda make, dtype: (  # noqa: E731
+_KEPT: Sampler = lambda make, dtype: (
     Sample((make(*shape), dim), {"keepdim": keepdim})
     for shape, dim in (((5,), 0), ((3, 4), 1), ((2, 3, 4), 1), ((), 0))
     for keepdim in (False, True)

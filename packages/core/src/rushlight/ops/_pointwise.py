@@ -48,7 +48,13 @@ sub = (
     .samples(binary())
 )
 rsub = (
-    Op("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", family=COMPOSITE, method=False, out=False, doc="`other - alpha * input`.")
+    Op(
+        "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        doc="`other - alpha * input`.",
+    )
     .composite(lambda self, other, *, alpha: other - (self if alpha == 1 else self * alpha))
     .samples(binary(number=None))
 )
@@ -77,12 +83,25 @@ div = (
     .samples(binary(0.5, 4.0))
 )
 div_mode = (
-    Op("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", numbers=True, family=COMPOSITE, aliases=("divide",), inplace=True, doc=div.doc)
+    Op(
+        "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+        numbers=True,
+        family=COMPOSITE,
+        aliases=("divide",),
+        inplace=True,
+        doc=div.doc,
+    )
     .composite(lambda self, other, *, rounding_mode: _div_mode(self, other, rounding_mode))
     .samples(binary(1, 5, rounding_mode="floor"), lambda x, y, rounding_mode: np.floor_divide(x, y))
 )
 _div_trunc = (
-    Op("_div_trunc(Tensor self, Tensor other) -> Tensor", numbers=True, family=pointwise(loop="div_trunc"), method=False, doc="Quotient rounded towards zero.")
+    Op(
+        "_div_trunc(Tensor self, Tensor other) -> Tensor",
+        numbers=True,
+        family=pointwise(loop="div_trunc"),
+        method=False,
+        doc="Quotient rounded towards zero.",
+    )
     .array(lambda xp, x, y: xp.trunc(xp.true_divide(x, y)))
     .grad(self="zeros_of(self)", other="zeros_of(other)")
     .samples(binary(1, 5))
@@ -111,13 +130,24 @@ remainder = (
     .samples(binary(1, 5))
 )
 _div_floor = (
-    Op("_div_floor(Tensor self, Tensor other) -> Tensor", numbers=True, family=pointwise(loop="div_floor"), method=False, doc="Quotient rounded down.")
+    Op(
+        "_div_floor(Tensor self, Tensor other) -> Tensor",
+        numbers=True,
+        family=pointwise(loop="div_floor"),
+        method=False,
+        doc="Quotient rounded down.",
+    )
     .array(lambda xp, x, y: xp.floor_divide(x, y))
     .grad(self="zeros_of(self)", other="zeros_of(other)")
     .samples(binary(1, 5))
 )
 fmod = (
-    Op("fmod.Tensor(Tensor self, Tensor other) -> Tensor", family=pointwise(), inplace=True, doc="Remainder of truncated division, with the sign of the dividend, as C's fmod.")
+    Op(
+        "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
+        family=pointwise(),
+        inplace=True,
+        doc="Remainder of truncated division, with the sign of the dividend, as C's fmod.",
+    )
     .array(lambda xp, x, y: xp.fmod(x, y))
     .grad(self="grad", other="-grad * _div_trunc(self, other)")
     .samples(binary(1, 5))
@@ -138,7 +168,12 @@ pow_number = (
     .samples(unary(0.1, 3.0, 2))
 )
 pow_tensor = (
-    Op("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", family=pointwise(loop="pow"), inplace=True, doc=pow_number.doc)
+    Op(
+        "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+        family=pointwise(loop="pow"),
+        inplace=True,
+        doc=pow_number.doc,
+    )
     .array(lambda xp, x, y: xp.power(x, y))
     .grad(
         self="where(exponent == 0, 0, grad * conj(exponent * self ** (exponent - 1)))",
@@ -147,7 +182,11 @@ pow_tensor = (
     .samples(binary(0.1, 3.0, number=None))
 )
 pow_base = (
-    Op("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", family=pointwise("scalars", "rpow_scalar"), doc=pow_number.doc)
+    Op(
+        "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+        family=pointwise("scalars", "rpow_scalar"),
+        doc=pow_number.doc,
+    )
     .array(lambda xp, base, x: xp.power(base, x))
     .grad(exponent="zeros_of(exponent) if self == 0 else grad * conj(result * log_number(self))")
     .samples(lambda make, dtype: (_sample(2, make(3, 4, low=0, high=3)), _sample(3, make(low=0, high=3))))
@@ -155,7 +194,10 @@ pow_base = (
 
 
 def _is_bool(*arrays: Any) -> bool:
-    return all(isinstance(a, bool) or getattr(getattr(a, "dtype", None), "kind", "b" if isinstance(a, bool) else "") == "b" for a in arrays)
+    return all(
+        isinstance(a, bool) or getattr(getattr(a, "dtype", None), "kind", "b" if isinstance(a, bool) else "") == "b"
+        for a in arrays
+    )
 
 
 def _sample(*args: Any) -> Any:
@@ -177,7 +219,17 @@ def _div_mode(self: Any, other: Any, mode: str | None) -> Any:
 # -- one input
 
 
-def _unary(name: str, doc: str, kernel: Any, grad: Any, low: float | None = None, high: float | None = None, promote: str = "float", reference: Any = None, **options: Any) -> Op:
+def _unary(
+    name: str,
+    doc: str,
+    kernel: Any,
+    grad: Any,
+    low: float | None = None,
+    high: float | None = None,
+    promote: str = "float",
+    reference: Any = None,
+    **options: Any,
+) -> Op:
     options.setdefault("inplace", True)
     op = Op(f"{name}(Tensor self) -> Tensor", family=pointwise(promote), doc=doc, **options).array(kernel)
     if grad is not NotImplemented:
@@ -186,13 +238,36 @@ def _unary(name: str, doc: str, kernel: Any, grad: Any, low: float | None = None
 
 
 neg = _unary("neg", "The negative.", lambda xp, x: -x, "-grad", promote="same", aliases=("negative",))
-positive = Op("positive(Tensor self) -> Tensor", family=COMPOSITE, out=False, doc="The input itself.").composite(lambda self: _positive(self)).samples(unary(), lambda x: +x)
-abs = _unary("abs", "Absolute value; of a complex number its modulus, which is real.", lambda xp, x: xp.abs(x), "grad * sgn(self)", promote="real", aliases=("absolute",))
-sign = _unary("sign", "-1, 0 or 1 by sign; NaN stays NaN.", lambda xp, x: _sign(xp, x), "zeros_of(self)", promote="same")
-sgn = _unary("sgn", "Sign, for complex numbers too: `x / |x|`, and 0 at 0.", lambda xp, x: xp.where(x == 0, x, x / xp.abs(xp.where(x == 0, 1, x))).astype(x.dtype) if x.dtype.kind == "c" else _sign(xp, x), "where(self == 0, 0, (grad - real(grad * conj(result)) * result) / abs(self)) if is_complex(self) else zeros_of(self)", promote="same")
+positive = (
+    Op("positive(Tensor self) -> Tensor", family=COMPOSITE, out=False, doc="The input itself.")
+    .composite(lambda self: _positive(self))
+    .samples(unary(), lambda x: +x)
+)
+abs = _unary(
+    "abs",
+    "Absolute value; of a complex number its modulus, which is real.",
+    lambda xp, x: xp.abs(x),
+    "grad * sgn(self)",
+    promote="real",
+    aliases=("absolute",),
+)
+sign = _unary(
+    "sign", "-1, 0 or 1 by sign; NaN stays NaN.", lambda xp, x: _sign(xp, x), "zeros_of(self)", promote="same"
+)
+sgn = _unary(
+    "sgn",
+    "Sign, for complex numbers too: `x / |x|`, and 0 at 0.",
+    lambda xp, x: (
+        xp.where(x == 0, x, x / xp.abs(xp.where(x == 0, 1, x))).astype(x.dtype) if x.dtype.kind == "c" else _sign(xp, x)
+    ),
+    "where(self == 0, 0, (grad - real(grad * conj(result)) * result) / abs(self)) if is_complex(self) else zeros_of(self)",
+    promote="same",
+)
 reciprocal = _unary("reciprocal", "1 / x.", lambda xp, x: 1 / x, "-grad * conj(result * result)", 0.5, 4)
 sqrt = _unary("sqrt", "Square root; NaN below zero.", lambda xp, x: xp.sqrt(x), "grad / (2 * conj(result))", 0.1, 4)
-rsqrt = _unary("rsqrt", "1 / sqrt(x).", lambda xp, x: 1 / xp.sqrt(x), "-0.5 * grad * conj(result * result * result)", 0.5, 4)
+rsqrt = _unary(
+    "rsqrt", "1 / sqrt(x).", lambda xp, x: 1 / xp.sqrt(x), "-0.5 * grad * conj(result * result * result)", 0.5, 4
+)
 square = (
     Op("square(Tensor self) -> Tensor", family=COMPOSITE, inplace=True, doc="x * x; of bool in int64, as powers are.")
     .composite(lambda self: pow_number.operator(self, 2))
@@ -202,54 +277,253 @@ exp = _unary("exp", "e to the power x.", lambda xp, x: xp.exp(x), "grad * conj(r
 exp2 = _unary("exp2", "2 to the power x.", lambda xp, x: xp.exp2(x), "grad * conj(result * 0.6931471805599453)", -3, 3)
 expm1 = _unary("expm1", "exp(x) - 1, exact for small x.", lambda xp, x: xp.expm1(x), "grad * conj(result + 1)", -1, 1)
 log = _unary("log", "Natural logarithm.", lambda xp, x: xp.log(x), "grad / conj(self)", 0.1, 4)
-log2 = _unary("log2", "Logarithm to base 2.", lambda xp, x: xp.log2(x), "grad / conj(self * 0.6931471805599453)", 0.1, 4)
-log10 = _unary("log10", "Logarithm to base 10.", lambda xp, x: xp.log10(x), "grad / conj(self * 2.302585092994046)", 0.1, 4)
+log2 = _unary(
+    "log2", "Logarithm to base 2.", lambda xp, x: xp.log2(x), "grad / conj(self * 0.6931471805599453)", 0.1, 4
+)
+log10 = _unary(
+    "log10", "Logarithm to base 10.", lambda xp, x: xp.log10(x), "grad / conj(self * 2.302585092994046)", 0.1, 4
+)
 log1p = _unary("log1p", "log(1 + x), exact for small x.", lambda xp, x: xp.log1p(x), "grad / conj(self + 1)", -0.5, 2)
 sin = _unary("sin", "Sine of an angle in radians.", lambda xp, x: xp.sin(x), "grad * conj(cos(self))", -6, 6)
 cos = _unary("cos", "Cosine of an angle in radians.", lambda xp, x: xp.cos(x), "-grad * conj(sin(self))", -6, 6)
-tan = _unary("tan", "Tangent of an angle in radians.", lambda xp, x: xp.tan(x), "grad * conj(1 + result * result)", -1, 1)
-asin = _unary("asin", "Inverse sine, in radians.", lambda xp, x: xp.arcsin(x), "grad * conj(rsqrt(1 - self * self))", -0.9, 0.9, aliases=("arcsin",))
-acos = _unary("acos", "Inverse cosine, in radians.", lambda xp, x: xp.arccos(x), "-grad * conj(rsqrt(1 - self * self))", -0.9, 0.9, aliases=("arccos",))
-atan = _unary("atan", "Inverse tangent, in radians.", lambda xp, x: xp.arctan(x), "grad / conj(self * self + 1)", -4, 4, aliases=("arctan",))
+tan = _unary(
+    "tan", "Tangent of an angle in radians.", lambda xp, x: xp.tan(x), "grad * conj(1 + result * result)", -1, 1
+)
+asin = _unary(
+    "asin",
+    "Inverse sine, in radians.",
+    lambda xp, x: xp.arcsin(x),
+    "grad * conj(rsqrt(1 - self * self))",
+    -0.9,
+    0.9,
+    aliases=("arcsin",),
+)
+acos = _unary(
+    "acos",
+    "Inverse cosine, in radians.",
+    lambda xp, x: xp.arccos(x),
+    "-grad * conj(rsqrt(1 - self * self))",
+    -0.9,
+    0.9,
+    aliases=("arccos",),
+)
+atan = _unary(
+    "atan",
+    "Inverse tangent, in radians.",
+    lambda xp, x: xp.arctan(x),
+    "grad / conj(self * self + 1)",
+    -4,
+    4,
+    aliases=("arctan",),
+)
 sinh = _unary("sinh", "Hyperbolic sine.", lambda xp, x: xp.sinh(x), "grad * conj(cosh(self))", -3, 3)
 cosh = _unary("cosh", "Hyperbolic cosine.", lambda xp, x: xp.cosh(x), "grad * conj(sinh(self))", -3, 3)
 tanh = _unary("tanh", "Hyperbolic tangent.", lambda xp, x: xp.tanh(x), "_tanh_backward(grad, result)", -3, 3)
-asinh = _unary("asinh", "Inverse hyperbolic sine.", lambda xp, x: xp.arcsinh(x), "grad * conj(rsqrt(self * self + 1))", -4, 4, aliases=("arcsinh",))
-acosh = _unary("acosh", "Inverse hyperbolic cosine.", lambda xp, x: xp.arccosh(x), "grad * conj(rsqrt(self - 1) * rsqrt(self + 1))", 1.1, 4, aliases=("arccosh",))
-atanh = _unary("atanh", "Inverse hyperbolic tangent.", lambda xp, x: xp.arctanh(x), "grad / conj(1 - self * self)", -0.9, 0.9, aliases=("arctanh",))
-sigmoid = _unary("sigmoid", "The logistic function 1 / (1 + exp(-x)).", lambda xp, x: 1 / (1 + xp.exp(-x)), "_sigmoid_backward(grad, result)", -4, 4)
-relu = _unary("relu", "max(x, 0).", lambda xp, x: xp.maximum(x, 0), "_threshold_backward(grad, result, 0)", promote="same")
-floor = _unary("floor", "The largest integer that is not above x.", lambda xp, x: xp.floor(x).astype(x.dtype), "zeros_of(self)", promote="same")
-ceil = _unary("ceil", "The smallest integer that is not below x.", lambda xp, x: xp.ceil(x).astype(x.dtype), "zeros_of(self)", promote="same")
-round = _unary("round", "The nearest integer; halves go to the even one.", lambda xp, x: xp.round(x), "zeros_of(self)", promote="same")
+asinh = _unary(
+    "asinh",
+    "Inverse hyperbolic sine.",
+    lambda xp, x: xp.arcsinh(x),
+    "grad * conj(rsqrt(self * self + 1))",
+    -4,
+    4,
+    aliases=("arcsinh",),
+)
+acosh = _unary(
+    "acosh",
+    "Inverse hyperbolic cosine.",
+    lambda xp, x: xp.arccosh(x),
+    "grad * conj(rsqrt(self - 1) * rsqrt(self + 1))",
+    1.1,
+    4,
+    aliases=("arccosh",),
+)
+atanh = _unary(
+    "atanh",
+    "Inverse hyperbolic tangent.",
+    lambda xp, x: xp.arctanh(x),
+    "grad / conj(1 - self * self)",
+    -0.9,
+    0.9,
+    aliases=("arctanh",),
+)
+sigmoid = _unary(
+    "sigmoid",
+    "The logistic function 1 / (1 + exp(-x)).",
+    lambda xp, x: 1 / (1 + xp.exp(-x)),
+    "_sigmoid_backward(grad, result)",
+    -4,
+    4,
+)
+relu = _unary(
+    "relu", "max(x, 0).", lambda xp, x: xp.maximum(x, 0), "_threshold_backward(grad, result, 0)", promote="same"
+)
+floor = _unary(
+    "floor",
+    "The largest integer that is not above x.",
+    lambda xp, x: xp.floor(x).astype(x.dtype),
+    "zeros_of(self)",
+    promote="same",
+)
+ceil = _unary(
+    "ceil",
+    "The smallest integer that is not below x.",
+    lambda xp, x: xp.ceil(x).astype(x.dtype),
+    "zeros_of(self)",
+    promote="same",
+)
+round = _unary(
+    "round",
+    "The nearest integer; halves go to the even one.",
+    lambda xp, x: xp.round(x),
+    "zeros_of(self)",
+    promote="same",
+)
 round_decimals = (
-    Op("round.decimals(Tensor self, *, int decimals) -> Tensor", family=pointwise(loop="round_decimals"), inplace=True, doc=round.doc)
+    Op(
+        "round.decimals(Tensor self, *, int decimals) -> Tensor",
+        family=pointwise(loop="round_decimals"),
+        inplace=True,
+        doc=round.doc,
+    )
     .array(lambda xp, x, decimals: xp.round(x, decimals))
     .grad(self="zeros_of(self)")
     .samples(unary(-20, 20, decimals=1))
 )
-trunc = _unary("trunc", "The integer part, towards zero.", lambda xp, x: xp.trunc(x).astype(x.dtype), "zeros_of(self)", promote="same", aliases=("fix",))
+trunc = _unary(
+    "trunc",
+    "The integer part, towards zero.",
+    lambda xp, x: xp.trunc(x).astype(x.dtype),
+    "zeros_of(self)",
+    promote="same",
+    aliases=("fix",),
+)
 frac = _unary("frac", "x - trunc(x).", lambda xp, x: x - xp.trunc(x), "grad", promote="same")
-deg2rad = _unary("deg2rad", "Degrees to radians.", lambda xp, x: x * (np.pi / 180), "grad * 0.017453292519943295", -180, 180)
+deg2rad = _unary(
+    "deg2rad", "Degrees to radians.", lambda xp, x: x * (np.pi / 180), "grad * 0.017453292519943295", -180, 180
+)
 rad2deg = _unary("rad2deg", "Radians to degrees.", lambda xp, x: x * (180 / np.pi), "grad * 57.29577951308232", -4, 4)
-sinc = _unary("sinc", "sin(pi x) / (pi x), and 1 at 0.", lambda xp, x: xp.sinc(x), lambda grad, self: _sinc_grad(grad, self), -3, 3)
-conj_physical = _unary("conj_physical", "Complex conjugate, written out.", lambda xp, x: xp.conj(x), "conj(grad)", promote="same")
-angle = _unary("angle", "Argument of a complex number; of a real one 0, or pi below zero.", lambda xp, x: xp.angle(x), "where(self == 0, 0, grad * self * 1j / real(self * conj(self))) if is_complex(self) else zeros_of(self)", promote="float_real", inplace=False)
-logical_not = _unary("logical_not", "True where the element is zero.", lambda xp, x: xp.logical_not(x), None, promote="bool", differentiable=False)
-bitwise_not = _unary("bitwise_not", "Every bit inverted; of a bool its negation.", lambda xp, x: xp.invert(x), None, promote="same", differentiable=False)
-isnan = _unary("isnan", "True for NaN.", lambda xp, x: xp.isnan(x), None, promote="bool", differentiable=False, inplace=False, out=False)
-isinf = _unary("isinf", "True for plus or minus infinity.", lambda xp, x: xp.isinf(x), None, promote="bool", differentiable=False, inplace=False, out=False)
-isfinite = _unary("isfinite", "True for what is neither infinite nor NaN.", lambda xp, x: xp.isfinite(x), None, promote="bool", differentiable=False, inplace=False, out=False)
-isposinf = _unary("isposinf", "True for plus infinity.", lambda xp, x: xp.isposinf(x), None, promote="bool", differentiable=False, inplace=False)
-isneginf = _unary("isneginf", "True for minus infinity.", lambda xp, x: xp.isneginf(x), None, promote="bool", differentiable=False, inplace=False)
-signbit = _unary("signbit", "True where the sign bit is set, -0.0 included.", lambda xp, x: xp.signbit(x) if x.dtype.kind == "f" else x < 0, None, promote="bool", differentiable=False, inplace=False)
+sinc = _unary(
+    "sinc",
+    "sin(pi x) / (pi x), and 1 at 0.",
+    lambda xp, x: xp.sinc(x),
+    lambda grad, self: _sinc_grad(grad, self),
+    -3,
+    3,
+)
+conj_physical = _unary(
+    "conj_physical", "Complex conjugate, written out.", lambda xp, x: xp.conj(x), "conj(grad)", promote="same"
+)
+angle = _unary(
+    "angle",
+    "Argument of a complex number; of a real one 0, or pi below zero.",
+    lambda xp, x: xp.angle(x),
+    "where(self == 0, 0, grad * self * 1j / real(self * conj(self))) if is_complex(self) else zeros_of(self)",
+    promote="float_real",
+    inplace=False,
+)
+logical_not = _unary(
+    "logical_not",
+    "True where the element is zero.",
+    lambda xp, x: xp.logical_not(x),
+    None,
+    promote="bool",
+    differentiable=False,
+)
+bitwise_not = _unary(
+    "bitwise_not",
+    "Every bit inverted; of a bool its negation.",
+    lambda xp, x: xp.invert(x),
+    None,
+    promote="same",
+    differentiable=False,
+)
+isnan = _unary(
+    "isnan",
+    "True for NaN.",
+    lambda xp, x: xp.isnan(x),
+    None,
+    promote="bool",
+    differentiable=False,
+    inplace=False,
+    out=False,
+)
+isinf = _unary(
+    "isinf",
+    "True for plus or minus infinity.",
+    lambda xp, x: xp.isinf(x),
+    None,
+    promote="bool",
+    differentiable=False,
+    inplace=False,
+    out=False,
+)
+isfinite = _unary(
+    "isfinite",
+    "True for what is neither infinite nor NaN.",
+    lambda xp, x: xp.isfinite(x),
+    None,
+    promote="bool",
+    differentiable=False,
+    inplace=False,
+    out=False,
+)
+isposinf = _unary(
+    "isposinf",
+    "True for plus infinity.",
+    lambda xp, x: xp.isposinf(x),
+    None,
+    promote="bool",
+    differentiable=False,
+    inplace=False,
+)
+isneginf = _unary(
+    "isneginf",
+    "True for minus infinity.",
+    lambda xp, x: xp.isneginf(x),
+    None,
+    promote="bool",
+    differentiable=False,
+    inplace=False,
+)
+signbit = _unary(
+    "signbit",
+    "True where the sign bit is set, -0.0 included.",
+    lambda xp, x: xp.signbit(x) if x.dtype.kind == "f" else x < 0,
+    None,
+    promote="bool",
+    differentiable=False,
+    inplace=False,
+)
 conj = (
-    Op("conj(Tensor self) -> Tensor", family=COMPOSITE, out=False, doc="Complex conjugate; a real tensor is returned as it is.")
+    Op(
+        "conj(Tensor self) -> Tensor",
+        family=COMPOSITE,
+        out=False,
+        doc="Complex conjugate; a real tensor is returned as it is.",
+    )
     .composite(lambda self: conj_physical.operator(self) if self.is_complex() else self)
     .samples(unary(), np.conj)
 )
-resolve_conj = Op("resolve_conj(Tensor self) -> Tensor", family=COMPOSITE, out=False, doc="The input: conjugates are always written out here.").composite(lambda self: self).samples(unary(), lambda x: x)
-resolve_neg = Op("resolve_neg(Tensor self) -> Tensor", family=COMPOSITE, out=False, doc="The input: negatives are always written out here.").composite(lambda self: self).samples(unary(), lambda x: x)
+resolve_conj = (
+    Op(
+        "resolve_conj(Tensor self) -> Tensor",
+        family=COMPOSITE,
+        out=False,
+        doc="The input: conjugates are always written out here.",
+    )
+    .composite(lambda self: self)
+    .samples(unary(), lambda x: x)
+)
+resolve_neg = (
+    Op(
+        "resolve_neg(Tensor self) -> Tensor",
+        family=COMPOSITE,
+        out=False,
+        doc="The input: negatives are always written out here.",
+    )
+    .composite(lambda self: self)
+    .samples(unary(), lambda x: x)
+)
 
 
 def _positive(x: Any) -> Any:
@@ -279,19 +553,37 @@ def _sinc_grad(grad: Any, self: Any) -> Any:
 # -- backwards that gradients share, fused
 
 _threshold_backward = (
-    Op("_threshold_backward(Tensor grad, Tensor self, Scalar threshold) -> Tensor", family=pointwise(loop="threshold_backward"), method=False, out=False, doc="grad where self > threshold, else 0.")
+    Op(
+        "_threshold_backward(Tensor grad, Tensor self, Scalar threshold) -> Tensor",
+        family=pointwise(loop="threshold_backward"),
+        method=False,
+        out=False,
+        doc="grad where self > threshold, else 0.",
+    )
     .array(lambda xp, grad, x, threshold: xp.where(x > threshold, grad, grad * 0))
     .grad(grad="_threshold_backward(grad, self, threshold)", self=None)
     .samples(lambda make, dtype: (_sample(make(3, 4), make(3, 4), 0),))
 )
 _tanh_backward = (
-    Op("_tanh_backward(Tensor grad_output, Tensor output) -> Tensor", family=pointwise(loop="tanh_backward"), method=False, out=False, doc="grad_output * conj(1 - output^2).")
+    Op(
+        "_tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
+        family=pointwise(loop="tanh_backward"),
+        method=False,
+        out=False,
+        doc="grad_output * conj(1 - output^2).",
+    )
     .array(lambda xp, grad, y: grad * xp.conj(1 - y * y))
     .grad(grad_output="grad * (1 - output * output)", output="-2 * conj(grad * output) * grad_output")
     .samples(lambda make, dtype: (_sample(make(3, 4), make(3, 4)),))
 )
 _sigmoid_backward = (
-    Op("_sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", family=pointwise(loop="sigmoid_backward"), method=False, out=False, doc="grad_output * conj(output * (1 - output)).")
+    Op(
+        "_sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
+        family=pointwise(loop="sigmoid_backward"),
+        method=False,
+        out=False,
+        doc="grad_output * conj(output * (1 - output)).",
+    )
     .array(lambda xp, grad, y: grad * xp.conj(y * (1 - y)))
     .grad(grad_output="grad * output * (1 - output)", output="conj(grad * (1 - 2 * output)) * grad_output")
     .samples(lambda make, dtype: (_sample(make(3, 4), make(3, 4)),))
@@ -300,33 +592,104 @@ _sigmoid_backward = (
 # -- two inputs
 
 
-def _binary(name: str, doc: str, kernel: Any, promote: str = "same", low: float | None = None, high: float | None = None, number: Any = 2, **options: Any) -> Op:
+def _binary(
+    name: str,
+    doc: str,
+    kernel: Any,
+    promote: str = "same",
+    low: float | None = None,
+    high: float | None = None,
+    number: Any = 2,
+    **options: Any,
+) -> Op:
     options.setdefault("inplace", True)
     schema = name if "(" in name else f"{name}(Tensor self, Tensor other) -> Tensor"
     return Op(schema, family=pointwise(promote), doc=doc, **options).array(kernel).samples(binary(low, high, number))
 
 
-eq = _binary("eq.Tensor(Tensor self, Tensor other) -> Tensor", "True where the elements are equal.", lambda xp, x, y: x == y, "bool", differentiable=False)
-ne = _binary("ne.Tensor(Tensor self, Tensor other) -> Tensor", "True where the elements differ.", lambda xp, x, y: x != y, "bool", differentiable=False, aliases=("not_equal",))
-lt = _binary("lt.Tensor(Tensor self, Tensor other) -> Tensor", "True where input < other.", lambda xp, x, y: x < y, "bool", differentiable=False, aliases=("less",))
-le = _binary("le.Tensor(Tensor self, Tensor other) -> Tensor", "True where input <= other.", lambda xp, x, y: x <= y, "bool", differentiable=False, aliases=("less_equal",))
-gt = _binary("gt.Tensor(Tensor self, Tensor other) -> Tensor", "True where input > other.", lambda xp, x, y: x > y, "bool", differentiable=False, aliases=("greater",))
-ge = _binary("ge.Tensor(Tensor self, Tensor other) -> Tensor", "True where input >= other.", lambda xp, x, y: x >= y, "bool", differentiable=False, aliases=("greater_equal",))
-maximum = _binary("maximum", "The larger element; NaN wins, ties share the gradient.", lambda xp, x, y: xp.maximum(x, y), number=None, inplace=False).grad(
-    self="where(self == other, grad / 2, where(self < other, 0, grad))", other="where(self == other, grad / 2, where(self > other, 0, grad))"
+eq = _binary(
+    "eq.Tensor(Tensor self, Tensor other) -> Tensor",
+    "True where the elements are equal.",
+    lambda xp, x, y: x == y,
+    "bool",
+    differentiable=False,
 )
-minimum = _binary("minimum", "The smaller element; NaN wins, ties share the gradient.", lambda xp, x, y: xp.minimum(x, y), number=None, inplace=False).grad(
-    self="where(self == other, grad / 2, where(self > other, 0, grad))", other="where(self == other, grad / 2, where(self < other, 0, grad))"
+ne = _binary(
+    "ne.Tensor(Tensor self, Tensor other) -> Tensor",
+    "True where the elements differ.",
+    lambda xp, x, y: x != y,
+    "bool",
+    differentiable=False,
+    aliases=("not_equal",),
 )
-fmax = _binary("fmax", "The larger element; a NaN gives the other.", lambda xp, x, y: xp.fmax(x, y), number=None, inplace=False).grad(
-    self="where((self >= other) | isnan(other), grad, 0)", other="where((self >= other) | isnan(other), 0, grad)"
+lt = _binary(
+    "lt.Tensor(Tensor self, Tensor other) -> Tensor",
+    "True where input < other.",
+    lambda xp, x, y: x < y,
+    "bool",
+    differentiable=False,
+    aliases=("less",),
 )
-fmin = _binary("fmin", "The smaller element; a NaN gives the other.", lambda xp, x, y: xp.fmin(x, y), number=None, inplace=False).grad(
-    self="where((self <= other) | isnan(other), grad, 0)", other="where((self <= other) | isnan(other), 0, grad)"
+le = _binary(
+    "le.Tensor(Tensor self, Tensor other) -> Tensor",
+    "True where input <= other.",
+    lambda xp, x, y: x <= y,
+    "bool",
+    differentiable=False,
+    aliases=("less_equal",),
 )
-atan2 = _binary("atan2", "Angle of the point (other, input), in radians, in [-pi, pi].", lambda xp, x, y: xp.arctan2(x, y), "float", 0.5, 3, None, aliases=("arctan2",)).grad(
-    self="grad * other / (self * self + other * other)", other="-grad * self / (self * self + other * other)"
+gt = _binary(
+    "gt.Tensor(Tensor self, Tensor other) -> Tensor",
+    "True where input > other.",
+    lambda xp, x, y: x > y,
+    "bool",
+    differentiable=False,
+    aliases=("greater",),
 )
+ge = _binary(
+    "ge.Tensor(Tensor self, Tensor other) -> Tensor",
+    "True where input >= other.",
+    lambda xp, x, y: x >= y,
+    "bool",
+    differentiable=False,
+    aliases=("greater_equal",),
+)
+maximum = _binary(
+    "maximum",
+    "The larger element; NaN wins, ties share the gradient.",
+    lambda xp, x, y: xp.maximum(x, y),
+    number=None,
+    inplace=False,
+).grad(
+    self="where(self == other, grad / 2, where(self < other, 0, grad))",
+    other="where(self == other, grad / 2, where(self > other, 0, grad))",
+)
+minimum = _binary(
+    "minimum",
+    "The smaller element; NaN wins, ties share the gradient.",
+    lambda xp, x, y: xp.minimum(x, y),
+    number=None,
+    inplace=False,
+).grad(
+    self="where(self == other, grad / 2, where(self > other, 0, grad))",
+    other="where(self == other, grad / 2, where(self < other, 0, grad))",
+)
+fmax = _binary(
+    "fmax", "The larger element; a NaN gives the other.", lambda xp, x, y: xp.fmax(x, y), number=None, inplace=False
+).grad(self="where((self >= other) | isnan(other), grad, 0)", other="where((self >= other) | isnan(other), 0, grad)")
+fmin = _binary(
+    "fmin", "The smaller element; a NaN gives the other.", lambda xp, x, y: xp.fmin(x, y), number=None, inplace=False
+).grad(self="where((self <= other) | isnan(other), grad, 0)", other="where((self <= other) | isnan(other), 0, grad)")
+atan2 = _binary(
+    "atan2",
+    "Angle of the point (other, input), in radians, in [-pi, pi].",
+    lambda xp, x, y: xp.arctan2(x, y),
+    "float",
+    0.5,
+    3,
+    None,
+    aliases=("arctan2",),
+).grad(self="grad * other / (self * self + other * other)", other="-grad * self / (self * self + other * other)")
 
 
 def _logaddexp_array(xp: Any, x: Any, y: Any) -> Any:
@@ -336,25 +699,96 @@ def _logaddexp_array(xp: Any, x: Any, y: Any) -> Any:
     return larger + xp.log1p(xp.exp(xp.where(xp.real(x) > xp.real(y), y, x) - larger))
 
 
-hypot = _binary("hypot", "sqrt(input^2 + other^2) without overflow.", lambda xp, x, y: xp.hypot(x, y), "same", 0.5, 3, None).grad(self="grad * self / result", other="grad * other / result")
-copysign = _binary("copysign.Tensor(Tensor self, Tensor other) -> Tensor", "The magnitude of input with the sign of other.", lambda xp, x, y: xp.copysign(x, y), "float", 0.5, 3).grad(
-    self="grad * sign(self) * sign(result)", other="zeros_of(other)"
+hypot = _binary(
+    "hypot", "sqrt(input^2 + other^2) without overflow.", lambda xp, x, y: xp.hypot(x, y), "same", 0.5, 3, None
+).grad(self="grad * self / result", other="grad * other / result")
+copysign = _binary(
+    "copysign.Tensor(Tensor self, Tensor other) -> Tensor",
+    "The magnitude of input with the sign of other.",
+    lambda xp, x, y: xp.copysign(x, y),
+    "float",
+    0.5,
+    3,
+).grad(self="grad * sign(self) * sign(result)", other="zeros_of(other)")
+logaddexp = _binary(
+    "logaddexp", "log(exp(input) + exp(other)), without overflow.", _logaddexp_array, "same", number=None, inplace=False
+).grad(self="grad * conj(exp(self - result))", other="grad * conj(exp(other - result))")
+logaddexp2 = _binary(
+    "logaddexp2",
+    "log2(2^input + 2^other), without overflow.",
+    lambda xp, x, y: xp.logaddexp2(x, y),
+    "same",
+    number=None,
+    inplace=False,
+).grad(self="grad * conj(exp2(self - result))", other="grad * conj(exp2(other - result))")
+heaviside = _binary(
+    "heaviside(Tensor self, Tensor values) -> Tensor",
+    "0 below zero, 1 above, `values` at zero.",
+    lambda xp, x, y: xp.heaviside(x, y).astype(x.dtype),
+    number=None,
+    differentiable=False,
 )
-logaddexp = _binary("logaddexp", "log(exp(input) + exp(other)), without overflow.", _logaddexp_array, "same", number=None, inplace=False).grad(
-    self="grad * conj(exp(self - result))", other="grad * conj(exp(other - result))"
+logical_and = _binary(
+    "logical_and",
+    "True where both are non-zero.",
+    lambda xp, x, y: xp.logical_and(x, y),
+    "bool",
+    number=None,
+    differentiable=False,
 )
-logaddexp2 = _binary("logaddexp2", "log2(2^input + 2^other), without overflow.", lambda xp, x, y: xp.logaddexp2(x, y), "same", number=None, inplace=False).grad(
-    self="grad * conj(exp2(self - result))", other="grad * conj(exp2(other - result))"
+logical_or = _binary(
+    "logical_or",
+    "True where one is non-zero.",
+    lambda xp, x, y: xp.logical_or(x, y),
+    "bool",
+    number=None,
+    differentiable=False,
 )
-heaviside = _binary("heaviside(Tensor self, Tensor values) -> Tensor", "0 below zero, 1 above, `values` at zero.", lambda xp, x, y: xp.heaviside(x, y).astype(x.dtype), number=None, differentiable=False)
-logical_and = _binary("logical_and", "True where both are non-zero.", lambda xp, x, y: xp.logical_and(x, y), "bool", number=None, differentiable=False)
-logical_or = _binary("logical_or", "True where one is non-zero.", lambda xp, x, y: xp.logical_or(x, y), "bool", number=None, differentiable=False)
-logical_xor = _binary("logical_xor", "True where exactly one is non-zero.", lambda xp, x, y: xp.logical_xor(x, y), "bool", number=None, differentiable=False)
-bitwise_and = _binary("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", "Bits set in both; of bools, and.", lambda xp, x, y: xp.bitwise_and(x, y), number=3, differentiable=False)
-bitwise_or = _binary("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", "Bits set in either; of bools, or.", lambda xp, x, y: xp.bitwise_or(x, y), number=3, differentiable=False)
-bitwise_xor = _binary("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", "Bits set in exactly one; of bools, xor.", lambda xp, x, y: xp.bitwise_xor(x, y), number=3, differentiable=False)
-bitwise_left_shift = _binary("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", "Bits moved up by `other` places.", lambda xp, x, y: xp.left_shift(x, y), low=0, high=5, differentiable=False)
-bitwise_right_shift = _binary("bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", "Bits moved down by `other` places, keeping the sign.", lambda xp, x, y: xp.right_shift(x, y), low=0, high=5, differentiable=False)
+logical_xor = _binary(
+    "logical_xor",
+    "True where exactly one is non-zero.",
+    lambda xp, x, y: xp.logical_xor(x, y),
+    "bool",
+    number=None,
+    differentiable=False,
+)
+bitwise_and = _binary(
+    "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
+    "Bits set in both; of bools, and.",
+    lambda xp, x, y: xp.bitwise_and(x, y),
+    number=3,
+    differentiable=False,
+)
+bitwise_or = _binary(
+    "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
+    "Bits set in either; of bools, or.",
+    lambda xp, x, y: xp.bitwise_or(x, y),
+    number=3,
+    differentiable=False,
+)
+bitwise_xor = _binary(
+    "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
+    "Bits set in exactly one; of bools, xor.",
+    lambda xp, x, y: xp.bitwise_xor(x, y),
+    number=3,
+    differentiable=False,
+)
+bitwise_left_shift = _binary(
+    "bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor",
+    "Bits moved up by `other` places.",
+    lambda xp, x, y: xp.left_shift(x, y),
+    low=0,
+    high=5,
+    differentiable=False,
+)
+bitwise_right_shift = _binary(
+    "bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor",
+    "Bits moved down by `other` places, keeping the sign.",
+    lambda xp, x, y: xp.right_shift(x, y),
+    low=0,
+    high=5,
+    differentiable=False,
+)
 
 # -- more inputs
 
@@ -378,17 +812,41 @@ where = (
     )
     .array(lambda xp, condition, x, y: xp.where(condition, x, y))
     .grad(condition=None, self="where(condition, grad, 0)", other="where(condition, 0, grad)")
-    .samples(lambda make, dtype: (_sample(make.mask(3, 4), make(3, 4), make(3, 4)), _sample(make.mask(3, 1), make(4), make()), _sample(make.mask(4), make(3, 4), 0)))
+    .samples(
+        lambda make, dtype: (
+            _sample(make.mask(3, 4), make(3, 4), make(3, 4)),
+            _sample(make.mask(3, 1), make(4), make()),
+            _sample(make.mask(4), make(3, 4), 0),
+        )
+    )
 )
 masked_fill = (
-    Op("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", family=COMPOSITE, inplace=True, out=False, doc="`value` where `mask` is true, the input elsewhere; the dtype is the input's.")
+    Op(
+        "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+        family=COMPOSITE,
+        inplace=True,
+        out=False,
+        doc="`value` where `mask` is true, the input elsewhere; the dtype is the input's.",
+    )
     .composite(lambda self, mask, value: _masked_fill(self, mask, value))
-    .samples(lambda make, dtype: (_sample(make(3, 4), make.mask(3, 4), 1), _sample(make(3, 4), make.mask(4), 1)), lambda x, mask, value: np.where(mask, np.array(value, x.dtype), x))
+    .samples(
+        lambda make, dtype: (_sample(make(3, 4), make.mask(3, 4), 1), _sample(make(3, 4), make.mask(4), 1)),
+        lambda x, mask, value: np.where(mask, np.array(value, x.dtype), x),
+    )
 )
 masked_fill_tensor = (
-    Op("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", family=COMPOSITE, inplace=True, out=False, doc=masked_fill.doc)
+    Op(
+        "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+        family=COMPOSITE,
+        inplace=True,
+        out=False,
+        doc=masked_fill.doc,
+    )
     .composite(lambda self, mask, value: _masked_fill(self, mask, value))
-    .samples(lambda make, dtype: (_sample(make(3, 4), make.mask(3, 4), make()),), lambda x, mask, value: np.where(mask, value, x))
+    .samples(
+        lambda make, dtype: (_sample(make(3, 4), make.mask(3, 4), make()),),
+        lambda x, mask, value: np.where(mask, value, x),
+    )
 )
 
 
@@ -397,46 +855,118 @@ def _bound(xp: Any, value: Any, x: Any) -> Any:
 
 
 clamp = (
-    Op("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", family=pointwise("scalars"), inplace=True, aliases=("clip",), doc="Each element brought into [min, max]; NaN stays NaN.")
+    Op(
+        "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+        family=pointwise("scalars"),
+        inplace=True,
+        aliases=("clip",),
+        doc="Each element brought into [min, max]; NaN stays NaN.",
+    )
     .array(lambda xp, x, low, high: xp.clip(x, _bound(xp, low, x), _bound(xp, high, x)))
-    .grad(self="where(self > max, 0, grad) if min is None else where(self < min, 0, grad) if max is None else where((self < min) | (self > max), 0, grad)")
+    .grad(
+        self="where(self > max, 0, grad) if min is None else where(self < min, 0, grad) if max is None else where((self < min) | (self > max), 0, grad)"
+    )
     .samples(unary(None, None, -1, 1))
 )
 clamp_tensor = (
-    Op("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", family=COMPOSITE, inplace=True, aliases=("clip",), doc=clamp.doc)
+    Op(
+        "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+        family=COMPOSITE,
+        inplace=True,
+        aliases=("clip",),
+        doc=clamp.doc,
+    )
     .composite(lambda self, min, max: _clamp_tensor(self, min, max))
-    .samples(lambda make, dtype: (_sample(make(3, 4), make(4), make(3, 4)),), lambda x, low, high: np.minimum(np.maximum(x, low), high))
+    .samples(
+        lambda make, dtype: (_sample(make(3, 4), make(4), make(3, 4)),),
+        lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    )
 )
-clamp_min = Op("clamp_min(Tensor self, Scalar min) -> Tensor", family=COMPOSITE, inplace=True, doc="Each element, but at least `min`.").composite(lambda self, min: self.clamp(min=min)).samples(unary(None, None, 0), np.maximum)
-clamp_min_tensor = Op("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", family=COMPOSITE, inplace=True, doc=clamp_min.doc).composite(lambda self, min: maximum.operator(self, min)).samples(binary(number=None), np.maximum)
-clamp_max = Op("clamp_max(Tensor self, Scalar max) -> Tensor", family=COMPOSITE, inplace=True, doc="Each element, but at most `max`.").composite(lambda self, max: self.clamp(max=max)).samples(unary(None, None, 0), np.minimum)
-clamp_max_tensor = Op("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", family=COMPOSITE, inplace=True, doc=clamp_max.doc).composite(lambda self, max: minimum.operator(self, max)).samples(binary(number=None), np.minimum)
+clamp_min = (
+    Op(
+        "clamp_min(Tensor self, Scalar min) -> Tensor",
+        family=COMPOSITE,
+        inplace=True,
+        doc="Each element, but at least `min`.",
+    )
+    .composite(lambda self, min: self.clamp(min=min))
+    .samples(unary(None, None, 0), np.maximum)
+)
+clamp_min_tensor = (
+    Op("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", family=COMPOSITE, inplace=True, doc=clamp_min.doc)
+    .composite(lambda self, min: maximum.operator(self, min))
+    .samples(binary(number=None), np.maximum)
+)
+clamp_max = (
+    Op(
+        "clamp_max(Tensor self, Scalar max) -> Tensor",
+        family=COMPOSITE,
+        inplace=True,
+        doc="Each element, but at most `max`.",
+    )
+    .composite(lambda self, max: self.clamp(max=max))
+    .samples(unary(None, None, 0), np.minimum)
+)
+clamp_max_tensor = (
+    Op("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", family=COMPOSITE, inplace=True, doc=clamp_max.doc)
+    .composite(lambda self, max: minimum.operator(self, max))
+    .samples(binary(number=None), np.minimum)
+)
 lerp = (
-    Op("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", family=pointwise(loop="lerp_scalar"), inplace=True, doc="`input + weight * (end - input)`.")
+    Op(
+        "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+        family=pointwise(loop="lerp_scalar"),
+        inplace=True,
+        doc="`input + weight * (end - input)`.",
+    )
     .array(lambda xp, x, end, weight: x + weight * (end - x))
     .grad(self="grad * (1 - conj(weight))", end="grad * conj(weight)")
     .samples(lambda make, dtype: (_sample(make(3, 4), make(4), 0.3),))
 )
 lerp_tensor = (
-    Op("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", family=pointwise(loop="lerp"), inplace=True, doc=lerp.doc)
+    Op(
+        "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+        family=pointwise(loop="lerp"),
+        inplace=True,
+        doc=lerp.doc,
+    )
     .array(lambda xp, x, end, weight: x + weight * (end - x))
     .grad(self="grad * conj(1 - weight)", end="grad * conj(weight)", weight="grad * conj(end - self)")
     .samples(ternary(0, 1))
 )
 addcmul = (
-    Op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", family=pointwise(), inplace=True, doc="`input + value * tensor1 * tensor2`.")
+    Op(
+        "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+        family=pointwise(),
+        inplace=True,
+        doc="`input + value * tensor1 * tensor2`.",
+    )
     .array(lambda xp, x, a, b, value: x + value * a * b)
     .grad(self="grad", tensor1="grad * conj(tensor2 * value)", tensor2="grad * conj(tensor1 * value)")
     .samples(ternary(value=2))
 )
 addcdiv = (
-    Op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", family=pointwise(), inplace=True, doc="`input + value * tensor1 / tensor2`, for floating-point tensors.")
+    Op(
+        "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+        family=pointwise(),
+        inplace=True,
+        doc="`input + value * tensor1 / tensor2`, for floating-point tensors.",
+    )
     .array(lambda xp, x, a, b, value: x + value * (a / b))
-    .grad(self="grad", tensor1="grad * conj(value / tensor2)", tensor2="-grad * conj(value * tensor1 / (tensor2 * tensor2))")
+    .grad(
+        self="grad",
+        tensor1="grad * conj(value / tensor2)",
+        tensor2="-grad * conj(value * tensor1 / (tensor2 * tensor2))",
+    )
     .samples(ternary(0.5, 2, value=2))
 )
 nan_to_num = (
-    Op("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", family=COMPOSITE, inplace=True, doc="NaN and infinities replaced: by 0, the largest and the smallest finite number where not given.")
+    Op(
+        "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+        family=COMPOSITE,
+        inplace=True,
+        doc="NaN and infinities replaced: by 0, the largest and the smallest finite number where not given.",
+    )
     .composite(lambda self, nan, posinf, neginf: _nan_to_num(self, nan, posinf, neginf))
     .samples(unary(), np.nan_to_num)
 )
@@ -449,7 +979,9 @@ def _masked_fill(self: Any, mask: Any, value: Any) -> Any:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype}")
     if isinstance(value, rushlight.Tensor):
         if value.ndim:
-            raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+            raise RuntimeError(
+                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+            )
         if not rushlight.can_cast(value.dtype, self.dtype):
             raise RuntimeError(f"value cannot be converted to type {self.dtype} without overflow")
         value = value.to(self.dtype)
@@ -472,7 +1004,9 @@ def _nan_to_num(self: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     if not (self.is_floating_point() or self.is_complex()):
         return self.clone()
     if self.is_complex():
-        return rushlight.complex(_nan_to_num(self.real, nan, posinf, neginf), _nan_to_num(self.imag, nan, posinf, neginf))
+        return rushlight.complex(
+            _nan_to_num(self.real, nan, posinf, neginf), _nan_to_num(self.imag, nan, posinf, neginf)
+        )
     limits = rushlight.finfo(self.dtype)
     x = rushlight.where(self.isnan(), 0.0 if nan is None else nan, self)
     x = rushlight.where(self == float("inf"), limits.max if posinf is None else posinf, x)

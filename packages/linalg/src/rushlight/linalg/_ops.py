@@ -91,10 +91,20 @@ det_function = (
     .samples(lambda make, dtype: (Sample((_well_conditioned(make, 2),)),), np.linalg.det)
 )
 _solve = (
-    Op("linalg::_solve(Tensor A, Tensor B) -> Tensor", method=False, out=False, doc="X of A X = B for A (*, n, n) and B (*, n, k) with equal batch dimensions (LAPACK getrf, getrs).")
+    Op(
+        "linalg::_solve(Tensor A, Tensor B) -> Tensor",
+        method=False,
+        out=False,
+        doc="X of A X = B for A (*, n, n) and B (*, n, k) with equal batch dimensions (LAPACK getrf, getrs).",
+    )
     .array(lambda xp, a, b: xp.linalg.solve(a, b))
-    .grad(A=lambda grad, A, result: -(_solve.operator(_mH(A), grad) @ _mH(result)), B=lambda grad, A: _solve.operator(_mH(A), grad))
-    .samples(lambda make, dtype: (Sample((_well_conditioned(make, *batch, n=n), make(*batch, n, 2))) for batch, n in _SHAPES))
+    .grad(
+        A=lambda grad, A, result: -(_solve.operator(_mH(A), grad) @ _mH(result)),
+        B=lambda grad, A: _solve.operator(_mH(A), grad),
+    )
+    .samples(
+        lambda make, dtype: (Sample((_well_conditioned(make, *batch, n=n), make(*batch, n, 2))) for batch, n in _SHAPES)
+    )
 )
 solve = (
     Op(
@@ -152,10 +162,20 @@ cholesky = (
                     [0., 2.]])
         """,
     )
-    .array(lambda xp, a, upper: xp.conj(xp.swapaxes(xp.linalg.cholesky(xp.conj(xp.swapaxes(a, -2, -1))), -2, -1)) if upper else xp.linalg.cholesky(a))
+    .array(
+        lambda xp, a, upper: (
+            xp.conj(xp.swapaxes(xp.linalg.cholesky(xp.conj(xp.swapaxes(a, -2, -1))), -2, -1))
+            if upper
+            else xp.linalg.cholesky(a)
+        )
+    )
     .grad(self=lambda grad, upper, result: _cholesky_grad(grad, upper, result))
     .samples(
-        lambda make, dtype: (Sample((_positive_definite(make, *batch, n=n),), {"upper": upper}) for batch, n in _SHAPES for upper in (False, True)),
+        lambda make, dtype: (
+            Sample((_positive_definite(make, *batch, n=n),), {"upper": upper})
+            for batch, n in _SHAPES
+            for upper in (False, True)
+        ),
         lambda a, upper: np.conj(np.swapaxes(np.linalg.cholesky(a), -2, -1)) if upper else np.linalg.cholesky(a),
     )
 )
@@ -184,15 +204,21 @@ def _cofactors(a: Any, determinant: Any) -> Any:
 
 def _solve_any(A: Any, B: Any, left: bool) -> Any:
     if A.ndim < 2 or B.ndim < 1:
-        raise RuntimeError(f"linalg.solve: The input tensor A must have at least 2 dimensions and B at least 1. Got shapes {list(A.shape)} and {list(B.shape)}.")
+        raise RuntimeError(
+            f"linalg.solve: The input tensor A must have at least 2 dimensions and B at least 1. Got shapes {list(A.shape)} and {list(B.shape)}."
+        )
     vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     if vector:
         if not left:
-            raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)")
+            raise RuntimeError(
+                "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
+            )
         B = B.unsqueeze(-1)
     if not left:
         return _solve_any(A.transpose(-2, -1), B.transpose(-2, -1), True).transpose(-2, -1)
-    batch = np.broadcast_shapes(tuple(A.shape[:-2]), tuple(B.shape[:-2])) if A.shape[:-2] != B.shape[:-2] else A.shape[:-2]
+    batch = (
+        np.broadcast_shapes(tuple(A.shape[:-2]), tuple(B.shape[:-2])) if A.shape[:-2] != B.shape[:-2] else A.shape[:-2]
+    )
     X = _solve.operator(A.expand(*batch, *A.shape[-2:]), B.expand(*batch, *B.shape[-2:]))
     return X.squeeze(-1) if vector else X
 

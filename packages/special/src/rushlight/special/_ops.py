@@ -70,37 +70,71 @@ erf = (
     .samples(_unary(-3, 3), _scipy("erf"))
 )
 erfc = (
-    Op("special::erfc(Tensor self) -> Tensor", family=pointwise("float"), inplace=True, aliases=("erfc",), doc="Complementary error function 1 - erf(x), accurate where it is small.")
+    Op(
+        "special::erfc(Tensor self) -> Tensor",
+        family=pointwise("float"),
+        inplace=True,
+        aliases=("erfc",),
+        doc="Complementary error function 1 - erf(x), accurate where it is small.",
+    )
     .array(_host("erfc"))
     .grad(self=f"-grad * {2 / math.sqrt(math.pi)!r} * exp(-(self * self))")
     .samples(_unary(-3, 3), _scipy("erfc"))
 )
 expit = (
-    Op("special::expit(Tensor self) -> Tensor", family=pointwise("float"), method=False, doc="The logistic function 1 / (1 + exp(-x)); the same as `rushlight.sigmoid`.")
+    Op(
+        "special::expit(Tensor self) -> Tensor",
+        family=pointwise("float"),
+        method=False,
+        doc="The logistic function 1 / (1 + exp(-x)); the same as `rushlight.sigmoid`.",
+    )
     .array(_host("expit"))
     .grad(self="_sigmoid_backward(grad, result)")
     .samples(_unary(-4, 4), _scipy("expit"))
 )
 gammaln = (
-    Op("special::gammaln(Tensor self) -> Tensor", family=pointwise("float"), inplace=True, aliases=("lgamma",), doc="Logarithm of the absolute value of the gamma function.")
+    Op(
+        "special::gammaln(Tensor self) -> Tensor",
+        family=pointwise("float"),
+        inplace=True,
+        aliases=("lgamma",),
+        doc="Logarithm of the absolute value of the gamma function.",
+    )
     .array(_host("gammaln"))
     .grad(self=lambda grad, self: grad * digamma.operator(self))
     .samples(_unary(0.2, 6), _scipy("gammaln"))
 )
 digamma = (
-    Op("special::digamma(Tensor self) -> Tensor", family=pointwise("float"), inplace=True, aliases=("digamma",), doc="Logarithmic derivative of the gamma function (Abramowitz and Stegun 6.3).")
+    Op(
+        "special::digamma(Tensor self) -> Tensor",
+        family=pointwise("float"),
+        inplace=True,
+        aliases=("digamma",),
+        doc="Logarithmic derivative of the gamma function (Abramowitz and Stegun 6.3).",
+    )
     .array(_host("digamma"))
     .grad(self=lambda grad, self: grad * polygamma.operator(1, self))
     .samples(_unary(0.2, 6), _scipy("digamma"))
 )
 psi = (
-    Op("special::psi(Tensor self) -> Tensor", family=pointwise("float"), method=False, doc="Alias of `rushlight.special.digamma`.")
+    Op(
+        "special::psi(Tensor self) -> Tensor",
+        family=pointwise("float"),
+        method=False,
+        doc="Alias of `rushlight.special.digamma`.",
+    )
     .array(_host("digamma"))
     .grad(self=lambda grad, self: grad * polygamma.operator(1, self))
     .samples(_unary(0.2, 6), _scipy("digamma"))
 )
 polygamma = (
-    Op("special::polygamma(int n, Tensor self) -> Tensor", family=pointwise("float"), aliases=("polygamma",), method=False, doc="The n-th derivative of the digamma function, by the Hurwitz zeta function.")
+    Op(
+        "special::polygamma(int n, Tensor self) -> Tensor",
+        family=pointwise("float"),
+        aliases=("polygamma",),
+        method=False,
+        doc="The n-th derivative of the digamma function, by the Hurwitz zeta function.",
+    )
     .array(lambda xp, n, x: _host("polygamma")(xp, n, x))
     .grad(self=lambda grad, n, self: grad * polygamma.operator(n + 1, self))
     .samples(lambda make, dtype: (Sample((n, make(3, 4, low=0.5, high=6))) for n in (1, 2, 3)), _scipy("polygamma"))
