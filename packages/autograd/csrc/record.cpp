@@ -195,7 +195,7 @@ PyObject* record(Call& c, void*) {
     Ref<RuleNode> node(new_rule_node(r));
     edges.n = 0;
     attach_trace(node.get());
-    for (Py_ssize_t i = 0; i < noutputs; ++i)
+    for (Py_ssize_t i = 0; i < noutputs - rule->auxiliary; ++i)
       if (is_inexact(as_tensor(outputs[i])->dtype))
         set_history(as_tensor(outputs[i]), node.get(), static_cast<uint32_t>(i));
     return result.release();

@@ -158,14 +158,15 @@ Program program_from(Rule* rule, PyObject* tuple) {
   return p;
 }
 
-// _C.Rule(op, node_name, saves, constants, programs, no_gradient)
+// _C.Rule(op, node_name, saves, constants, programs, no_gradient, auxiliary results)
 PyObject* new_rule(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   using Input = Rule::Input;
   return guard([&]() -> PyObject* {
     const char *op_name, *node_name;
     PyObject *saves, *constants, *programs, *none;
-    if (!PyArg_ParseTuple(args, "ssO!O!O!O!", &op_name, &node_name, &PyTuple_Type, &saves, &PyTuple_Type, &constants,
-                          &PyTuple_Type, &programs, &PyTuple_Type, &none))
+    int auxiliary;
+    if (!PyArg_ParseTuple(args, "ssO!O!O!O!i", &op_name, &node_name, &PyTuple_Type, &saves, &PyTuple_Type, &constants,
+                          &PyTuple_Type, &programs, &PyTuple_Type, &none, &auxiliary))
       return nullptr;
     auto rule = Ref<Rule>::check(type->tp_alloc(type, 0));
     rule->saves = new std::vector<Save>();
@@ -175,6 +176,7 @@ PyObject* new_rule(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     rule->inputs = new std::vector<Rule::Input>();
     rule->op = find_op(op_name);
     rule->list_input = -1;
+    rule->auxiliary = auxiliary;
     rule->node_type = new_node_type(node_name);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(saves); ++i) {
       int result, geometry_only, index;

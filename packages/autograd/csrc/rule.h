@@ -99,6 +99,7 @@ struct Rule {
   };
   std::vector<Input>* inputs;  // the tensor parameters that may get a gradient, in the order of edges
   int list_input;              // index of the one that is a list, or -1
+  int auxiliary;               // how many of the last results carry no gradient
 };
 
 Rule* rule_of(const Op*);  // compiles at first use; throws

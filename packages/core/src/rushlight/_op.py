@@ -83,6 +83,7 @@ class Op:
             is named "Tensor" does, as PyTorch's overload beside "Scalar".
         dynamic: Whether the shape of the result depends on the elements of the arguments; it has no meta result then.
         arbitrary: Whether equal calls give different values, as random numbers or uninitialised memory.
+        auxiliary: How many of the last results only serve the gradient rule: they carry no gradient themselves.
         doc: Docstring of the public function, Google style.
 
     Example:
@@ -106,6 +107,7 @@ class Op:
         numbers: bool | None = None,
         dynamic: bool = False,
         arbitrary: bool = False,
+        auxiliary: int = 0,
         doc: str | None = None,
     ) -> None:
         match = _SCHEMA_NAME.match(schema)
@@ -130,6 +132,7 @@ class Op:
         self.numbers = family.name == "pointwise" and match["overload"] == "Tensor" if numbers is None else numbers
         self.dynamic = dynamic
         self.arbitrary = arbitrary
+        self.auxiliary = auxiliary
         self.doc = doc
         self.grads: dict[tuple[str, ...], Any] = {}
         self.tangent: Any = None

@@ -262,4 +262,5 @@ def compile_rule(record: Any) -> _C.Rule:
         tuple(values.constants),
         tuple(programs),
         tuple(undifferentiable),
+        record.auxiliary,
     )

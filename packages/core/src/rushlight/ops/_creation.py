@@ -105,8 +105,8 @@ logspace = (
     )
     .composite(lambda start, end, steps, base, *, dtype, device, **_: _logspace(start, end, steps, base, dtype, device))
     .samples(
-        lambda make, dtype: [Sample((0, 2, 5), {"dtype": dtype})] if dtype.is_floating_point else [],
-        lambda start, end, steps, dtype: np.logspace(start, end, steps),
+        lambda make, dtype: [Sample((0, 2, 5), {"dtype": dtype, "device": make.device})] if dtype.is_floating_point else [],
+        lambda start, end, steps, dtype, device: np.logspace(start, end, steps),
     )
 )
 
@@ -197,8 +197,8 @@ tril_indices = (
         lambda row, col, offset, *, dtype, device, **_: _indices(np.tril_indices, row, col, offset, dtype, device)
     )
     .samples(
-        lambda make, dtype: (Sample(args) for args in ((3, 3), (2, 4, 1), (4, 2, -1))),
-        lambda row, col, offset=0: np.stack(np.tril_indices(row, offset, col)),
+        lambda make, dtype: (Sample(args, {"device": make.device}) for args in ((3, 3), (2, 4, 1), (4, 2, -1))),
+        lambda row, col, offset=0, *, device: np.stack(np.tril_indices(row, offset, col)),
     )
 )
 triu_indices = (
@@ -216,7 +216,7 @@ triu_indices = (
         lambda row, col, offset, *, dtype, device, **_: _indices(np.triu_indices, row, col, offset, dtype, device)
     )
     .samples(
-        lambda make, dtype: (Sample(args) for args in ((3, 3), (2, 4, 1), (4, 2, -1))),
-        lambda row, col, offset=0: np.stack(np.triu_indices(row, offset, col)),
+        lambda make, dtype: (Sample(args, {"device": make.device}) for args in ((3, 3), (2, 4, 1), (4, 2, -1))),
+        lambda row, col, offset=0, *, device: np.stack(np.triu_indices(row, offset, col)),
     )
 )

@@ -126,6 +126,7 @@ def _atleast(n: int, numpy: Any) -> tuple[Op, Op]:
         method=False,
         function=False,
         out=False,
+        mixed_devices=True,
         doc=doc,
     )
     shapes = ((), (2,), (2, 3), (2, 3, 4))

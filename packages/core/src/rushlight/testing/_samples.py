@@ -27,10 +27,24 @@ class Maker:
         device: Where they live.
         requires_grad: Whether the floating-point and complex ones require gradients.
         seed: Where the values start.
+        leaves: Tensors to give instead of those that would require gradients, in order: an operator's samples as a
+            function of what they are made from.
+
+    Attributes:
+        leaves: The tensors so far that require gradients, unless they were given.
     """
 
-    def __init__(self, dtype: Any, device: Any = "cpu", requires_grad: bool = False, seed: int = 0) -> None:
+    def __init__(
+        self,
+        dtype: Any,
+        device: Any = "cpu",
+        requires_grad: bool = False,
+        seed: int = 0,
+        leaves: Sequence[Any] | None = None,
+    ) -> None:
         self.dtype, self.device, self.requires_grad = dtype, rushlight.device(device), requires_grad
+        self.leaves = [] if leaves is None else list(leaves)
+        self._given = None if leaves is None else iter(leaves)
         self._random = np.random.default_rng(seed)
 
     def __call__(
@@ -48,7 +62,12 @@ class Maker:
         if requires_grad is None:
             requires_grad = self.requires_grad and (dtype.is_floating_point or dtype.is_complex)
         values = _values(self._random, _shape(shape), dtype, low, high, exclude_zero)
-        return _tensor(values, dtype, self.device, noncontiguous, requires_grad)
+        if requires_grad and self._given is not None:
+            return next(self._given)
+        tensor = _tensor(values, dtype, self.device, noncontiguous, requires_grad)
+        if requires_grad:
+            self.leaves.append(tensor)
+        return tensor
 
     def mask(self, *shape: int) -> Any:
         """A tensor of random bools."""

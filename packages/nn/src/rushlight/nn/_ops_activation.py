@@ -119,7 +119,7 @@ glu = (
 silu = (
     Op("nn::silu(Tensor self) -> Tensor", family=pointwise(), method=False, inplace=True, doc="``x * sigmoid(x)``.")
     .array(lambda xp, x: x / (1 + xp.exp(-x)))
-    .grad(self="grad * (sigmoid(self) * (1 + self * (1 - sigmoid(self))))")
+    .grad(self="grad * conj(sigmoid(self) * (1 + self * (1 - sigmoid(self))))")
     .samples(_unary())
 )
 

@@ -327,8 +327,8 @@ conv_forward = (
     )
     .composite(conv_forward_composite)
     .grad(
-        input="conv_input(grad, weight, None, shape(input), stride, padding, dilation, groups)",
-        weight="conv_weight(grad, input, shape(weight), stride, padding, dilation, groups)",
+        input="conv_input(grad, conj(weight), None, shape(input), stride, padding, dilation, groups)",
+        weight="conv_weight(grad, conj(input), shape(weight), stride, padding, dilation, groups)",
         bias="channel_sum(grad)",
     )
     .samples(_internal_samples("conv_forward"))
@@ -342,8 +342,8 @@ conv_input = (
     )
     .composite(conv_input_composite)
     .grad(
-        input="conv_forward(grad, weight, None, stride, padding, dilation, groups)",
-        weight="conv_weight(input, grad, shape(weight), stride, padding, dilation, groups)",
+        input="conv_forward(grad, conj(weight), None, stride, padding, dilation, groups)",
+        weight="conv_weight(conj(input), grad, shape(weight), stride, padding, dilation, groups)",
         bias="channel_sum(grad)",
     )
     .samples(_internal_samples("conv_input"))
@@ -357,8 +357,8 @@ conv_weight = (
     )
     .composite(conv_weight_composite)
     .grad(
-        output_grad="conv_forward(input, grad, None, stride, padding, dilation, groups)",
-        input="conv_input(output_grad, grad, None, shape(input), stride, padding, dilation, groups)",
+        output_grad="conv_forward(conj(input), grad, None, stride, padding, dilation, groups)",
+        input="conv_input(conj(output_grad), grad, None, shape(input), stride, padding, dilation, groups)",
     )
     .samples(_internal_samples("conv_weight"))
 )

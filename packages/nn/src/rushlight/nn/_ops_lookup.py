@@ -39,7 +39,7 @@ embedding = (
     .samples(
         lambda make, dtype: (
             Sample((make(5, 3), make.tensor([[0, 4, 4], [1, 2, 0]]))),
-            Sample((make(5, 3), make.tensor([3, 3, 1]), 3, True)),
+            Sample((make(5, 3), make.tensor([2, 4, 1]), 3, True)),
         ),
         lambda weight, indices, *rest: weight[indices],
     )

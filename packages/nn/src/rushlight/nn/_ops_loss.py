@@ -166,6 +166,7 @@ class_loss = (
         f"nn::class_loss(Tensor input, Tensor target, Tensor? weight, {_CLASS_LOSS}) -> (Tensor, Tensor, Tensor)",
         method=False,
         out=False,
+        auxiliary=2,
         doc="Cross entropy with class numbers, the logarithms of the sums of exponentials and the divisor of the mean.",
     )
     .composite(class_loss_composite)
