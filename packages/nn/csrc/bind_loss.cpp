@@ -126,10 +126,24 @@ PyObject* class_loss_backward_kernel(Call& c) {
   return dx.release();
 }
 
+// nn::cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoothing)
+PyObject* cross_entropy_call(Call& c) {
+  static const Op* class_loss = api->find_op("nn::class_loss");
+  const Tensor *input = c.args[0].tensor, *target = c.args[1].tensor;
+  const double smoothing = c.args[5].to_double();
+  bool plain = input->ndim >= 2 && target->ndim == input->ndim - 1 && target->sizes[0] == input->sizes[0] && smoothing >= 0 &&
+               smoothing <= 1 && fits(input, target, tensor_or_null(c.args[2]));
+  for (int d = 1; plain && d < target->ndim; ++d) plain = target->sizes[d] == input->sizes[d + 1];
+  if (!plain) return run_composite(c);
+  const Owned all(api->call(class_loss, c.args, 6));
+  return all ? Py_NewRef(PyTuple_GET_ITEM(all.get(), 0)) : nullptr;
+}
+
 }  // namespace
 
 bool register_loss() {
-  return api->register_kernel("nn::class_loss", "cpu", class_loss_kernel) == 0 &&
+  return api->register_kernel("nn::cross_entropy_loss", "cpu", cross_entropy_call) == 0 &&
+         api->register_kernel("nn::class_loss", "cpu", class_loss_kernel) == 0 &&
          api->register_kernel("nn::class_loss_backward", "cpu", class_loss_backward_kernel) == 0;
 }
 

@@ -143,10 +143,49 @@ PyObject* row_norm_backward_kernel(Call& c) {
   return tuple_of({&dx, &dweight, &dbias});
 }
 
+// The first of the tuple that `op` returns.
+PyObject* first_of(const Op* op, Arg* args, int n) {
+  const Owned all(api->call(op, args, n));
+  return all ? Py_NewRef(PyTuple_GET_ITEM(all.get(), 0)) : nullptr;
+}
+
+bool is_vector(const Arg& a, int64_t n) { return !a.is_tensor() || a.tensor->numel == n; }
+
+// batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)
+PyObject* batch_norm_call(Call& c) {
+  static const Op* channel_norm = api->find_op("nn::channel_norm");
+  const Tensor* input = c.args[0].tensor;
+  bool plain = input->ndim >= 2;
+  for (int i = 1; plain && i < 5; ++i) plain = is_vector(c.args[i], input->sizes[1]);
+  return plain ? first_of(channel_norm, c.args, 8) : run_composite(c);
+}
+
+// layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable)
+PyObject* layer_norm_call(Call& c) {
+  static const Op* row_norm = api->find_op("nn::row_norm");
+  const Tensor* input = c.args[0].tensor;
+  const Arg& shape = c.args[1];
+  bool plain = shape.kind == Kind::Ints && shape.count > 0 && shape.count <= input->ndim;
+  int64_t length = 1;
+  const auto same = [&](const Tensor* t) {
+    bool equal = t->ndim >= shape.count;
+    for (int d = 0; equal && d < shape.count; ++d) equal = t->sizes[t->ndim - shape.count + d] == shape.ints[d];
+    return equal;
+  };
+  plain = plain && same(input);
+  for (int i = 2; plain && i < 4; ++i) plain = !c.args[i].is_tensor() || (c.args[i].tensor->ndim == shape.count && same(c.args[i].tensor));
+  if (!plain) return run_composite(c);
+  for (int d = 0; d < shape.count; ++d) length *= shape.ints[d];
+  Arg args[7] = {c.args[0], c.args[2], c.args[3], int_arg(length), int_arg(1), int_arg(1), c.args[4]};
+  return first_of(row_norm, args, 7);
+}
+
 }  // namespace
 
 bool register_norm() {
-  return api->register_kernel("nn::channel_norm", "cpu", batch_norm_kernel) == 0 &&
+  return api->register_kernel("batch_norm", "cpu", batch_norm_call) == 0 &&
+         api->register_kernel("layer_norm", "cpu", layer_norm_call) == 0 &&
+         api->register_kernel("nn::channel_norm", "cpu", batch_norm_kernel) == 0 &&
          api->register_kernel("nn::channel_norm_backward", "cpu", batch_norm_backward_kernel) == 0 &&
          api->register_kernel("nn::row_norm", "cpu", row_norm_kernel) == 0 &&
          api->register_kernel("nn::row_norm_backward", "cpu", row_norm_backward_kernel) == 0;

@@ -194,10 +194,45 @@ PyObject* adaptive_unpool_kernel(Call& c) {
   return dx.release();
 }
 
+// max_pool{1,2,3}d and nn::max_pool{1,2,3}d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode): plain
+// windows go straight to nn::max_pool, the portable definition serves the rest and finds the words for what is wrong.
+PyObject* max_pool_call(Call& c, int n, bool with_indices) {
+  static const Op* windows = api->find_op("nn::max_pool");
+  const Tensor* input = c.args[0].tensor;
+  int64_t kernel[3], stride[3], padding[3], dilation[3], count[3];
+  bool plain = !c.args[5].to_bool() && (input->ndim == n + 1 || input->ndim == n + 2) && read_sizes(c.args[1], n, kernel) &&
+               read_sizes(c.args[2].none() ? c.args[1] : c.args[2], n, stride) && read_sizes(c.args[3], n, padding) &&
+               read_sizes(c.args[4], n, dilation);
+  constexpr int64_t limit = 1 << 30;
+  for (int d = 0; plain && d < n; ++d) {
+    plain = kernel[d] > 0 && stride[d] > 0 && dilation[d] > 0 && padding[d] >= 0 && kernel[d] < limit && dilation[d] < limit &&
+            padding[d] <= ((kernel[d] - 1) * dilation[d] + 1) / 2;
+    if (!plain) break;
+    const int64_t space = input->sizes[input->ndim - n + d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
+    plain = space >= 0 && input->sizes[input->ndim - n + d] > 0;
+    count[d] = plain ? space / stride[d] + 1 : 0;
+  }
+  if (!plain) return run_composite(c);
+  Arg args[6] = {c.args[0], ints_arg(kernel, n), ints_arg(stride, n), ints_arg(padding, n), ints_arg(dilation, n), ints_arg(count, n)};
+  Owned both(api->call(windows, args, 6));
+  return with_indices || !both ? both.release() : Py_NewRef(PyTuple_GET_ITEM(both.get(), 0));
+}
+
+template <int n, bool with_indices>
+PyObject* max_pool_nd(Call& c) {
+  return max_pool_call(c, n, with_indices);
+}
+
 }  // namespace
 
 bool register_pool() {
-  return api->register_kernel("nn::max_pool", "cpu", max_pool_kernel) == 0 &&
+  return api->register_kernel("max_pool1d", "cpu", max_pool_nd<1, false>) == 0 &&
+         api->register_kernel("max_pool2d", "cpu", max_pool_nd<2, false>) == 0 &&
+         api->register_kernel("max_pool3d", "cpu", max_pool_nd<3, false>) == 0 &&
+         api->register_kernel("nn::max_pool1d_with_indices", "cpu", max_pool_nd<1, true>) == 0 &&
+         api->register_kernel("nn::max_pool2d_with_indices", "cpu", max_pool_nd<2, true>) == 0 &&
+         api->register_kernel("nn::max_pool3d_with_indices", "cpu", max_pool_nd<3, true>) == 0 &&
+         api->register_kernel("nn::max_pool", "cpu", max_pool_kernel) == 0 &&
          api->register_kernel("nn::max_unpool", "cpu", max_unpool_kernel) == 0 &&
          api->register_kernel("nn::avg_pool", "cpu", avg_pool_kernel) == 0 &&
          api->register_kernel("nn::avg_unpool", "cpu", avg_unpool_kernel) == 0 &&
