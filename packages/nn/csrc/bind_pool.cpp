@@ -194,6 +194,8 @@ PyObject* adaptive_unpool_kernel(Call& c) {
   return dx.release();
 }
 
+bool is_none(const Arg& a) { return a.none() || (a.kind == Kind::Object && a.object == Py_None); }
+
 // max_pool{1,2,3}d and nn::max_pool{1,2,3}d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode): plain
 // windows go straight to nn::max_pool, the portable definition serves the rest and finds the words for what is wrong.
 PyObject* max_pool_call(Call& c, int n, bool with_indices) {
@@ -201,7 +203,7 @@ PyObject* max_pool_call(Call& c, int n, bool with_indices) {
   const Tensor* input = c.args[0].tensor;
   int64_t kernel[3], stride[3], padding[3], dilation[3], count[3];
   bool plain = !c.args[5].to_bool() && (input->ndim == n + 1 || input->ndim == n + 2) && read_sizes(c.args[1], n, kernel) &&
-               read_sizes(c.args[2].none() ? c.args[1] : c.args[2], n, stride) && read_sizes(c.args[3], n, padding) &&
+               read_sizes(is_none(c.args[2]) ? c.args[1] : c.args[2], n, stride) && read_sizes(c.args[3], n, padding) &&
                read_sizes(c.args[4], n, dilation);
   constexpr int64_t limit = 1 << 30;
   for (int d = 0; plain && d < n; ++d) {
