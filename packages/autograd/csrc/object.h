@@ -2,6 +2,7 @@
 #pragma once
 #include <rushlight/api.h>
 
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -63,6 +64,9 @@ T guard(T failed, F&& f) noexcept {
     return failed;
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
+    return failed;
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
     return failed;
   }
 }

@@ -126,7 +126,11 @@ void add_instruction(Rule* rule, Program& p, PyObject* tuple) {
   } else {
     if (in.code == Instruction::Jump || in.code == Instruction::JumpUnless)
       in.nargs = static_cast<uint16_t>(destination);
-    if (in.code == Instruction::Builtin) in.builtin = find_builtin(PyUnicode_AsUTF8(name))->run;
+    if (in.code == Instruction::Builtin) {
+      const BuiltinEntry* builtin = find_builtin(PyUnicode_AsUTF8(name));
+      if (!builtin) raise(PyExc_NameError, "gradient rule of %s: there is no function %R.", rule->op->name, name);
+      in.builtin = builtin->run;
+    }
     p.operands.insert(p.operands.end(), args.begin(), args.end());
   }
   p.ntemporaries = std::max(p.ntemporaries, target + 1);
@@ -259,21 +263,17 @@ Rule* rule_of(const Op* op) {
 
 namespace {
 
-Saved* saved_at(RuleNode* n, size_t i) { return n->saved + i; }
-
 size_t count_saved(const RuleNode* n) { return n->rule->saves->size(); }
 
+// Numbers and shapes stay, as they cost nothing.
 void drop(Saved& s) {
-  switch (s.state) {
-    case Saved::Input:
-    case Saved::Result: Py_DECREF(s.arg.tensor); break;
-    case Saved::Object: Py_DECREF(s.arg.object); break;
-    case Saved::Tensors:
-      for (int i = 0; i < s.arg.count; ++i) Py_DECREF(s.arg.tensors[i]);
-      break;
-    default: return;  // numbers and shapes stay, as they cost nothing
-  }
-  s.state = Saved::Released;
+  Saved::State state = s.state;
+  if (state != Saved::Input && state != Saved::Result && state != Saved::Object && state != Saved::Tensors) return;
+  s.state = Saved::Released;  // before what follows, which may run Python code
+  if (state == Saved::Tensors)
+    for (int i = 0; i < s.arg.count; ++i) Py_DECREF(s.arg.tensors[i]);
+  else
+    Py_DECREF(state == Saved::Object ? s.arg.object : object(s.arg.tensor));
 }
 
 void release_saved(Node* node) {
@@ -343,8 +343,8 @@ Ref<> call_python(Machine& m, const Program& p, const std::vector<bool>& needs) 
       value = tuple_or_none(m.grads, m.node->noutputs);
     } else if (o.source == Operand::Saved && (*m.node->rule->saves)[o.index].geometry_only) {
       Geometry g = m.geometry(o);
-      value = Ref<>::check(
-          api->arg_to_object(name.find("_dtype") == std::string::npos ? arg(g.sizes, g.ndim) : arg(g.dtype)));
+      bool asks_dtype = name.size() > 6 && name.compare(name.size() - 6, 6, "_dtype") == 0;
+      value = Ref<>::check(api->arg_to_object(asks_dtype ? arg(g.dtype) : arg(g.sizes, g.ndim)));
     } else {
       value = Ref<>::check(api->arg_to_object(m.get(o)));
     }
@@ -362,58 +362,64 @@ Ref<> call_python(Machine& m, const Program& p, const std::vector<bool>& needs) 
   return Ref<>::check(PyObject_Call(p.callable.get(), args.get(), kwargs.get()));
 }
 
+// The edges of one input of a rule, and whether a pass wants any of their gradients.
+struct Span {
+  uint32_t first, count;
+  bool wanted;
+};
+
+// Runs a rule that is a Python function, for one parameter or several.
+void run_function(RuleNode* n, const Program& program, PyObject** grads, PyObject** results, const Span* spans) {
+  const auto& inputs = *n->rule->inputs;
+  std::vector<size_t> served;  // inputs, in the order of the function's results
+  std::vector<bool> needs;
+  for (int param : program.params)
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i].param == param) {
+        served.push_back(i);
+        needs.push_back(spans[i].wanted);
+      }
+  Machine machine(n, grads);
+  Ref<> value = call_python(machine, program, needs);
+  if (served.size() == 1) value = Ref<>::check(PyTuple_Pack(1, value.get()));
+  if (!PyTuple_Check(value.get()) || PyTuple_GET_SIZE(value.get()) != static_cast<Py_ssize_t>(served.size()))
+    raise(PyExc_RuntimeError, "gradient rule of %s: must return a tuple of %zu gradients, got %R.", n->rule->op->name,
+          served.size(), value.get());
+  for (size_t k = 0; k < served.size(); ++k) {
+    const Span& span = spans[served[k]];
+    if (span.wanted)
+      store(n->rule, inputs[served[k]], Ref<>::borrow(PyTuple_GET_ITEM(value.get(), static_cast<Py_ssize_t>(k))),
+            results + span.first, span.count);
+  }
+}
+
 void run_rule(Node* node, PyObject** grads, PyObject** results, const Needs& needs) {
   auto* n = static_cast<RuleNode*>(node);
   const Rule* rule = n->rule;
   const auto& inputs = *rule->inputs;
+  const auto& programs = *rule->programs;
   uint32_t listed = n->nedges + 1 - static_cast<uint32_t>(inputs.size());  // edges of the list, where there is one
-  struct Wanted {
-    uint32_t first, count;
-    bool any;
-  };
-  Wanted wanted[kMaxParams];
+  Span spans[kMaxParams];
+  bool done[kMaxParams] = {};  // functions that have served another input already
   uint32_t edge = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    uint32_t count = inputs[i].list ? listed : 1;
-    wanted[i] = {edge, count, false};
-    for (uint32_t k = 0; k < count; ++k) wanted[i].any = wanted[i].any || needs(edge + k);
-    edge += count;
+    spans[i] = {edge, inputs[i].list ? listed : 1, false};
+    for (uint32_t k = 0; k < spans[i].count; ++k) spans[i].wanted = spans[i].wanted || needs(edge + k);
+    edge += spans[i].count;
   }
-  for (size_t p = 0; p < rule->programs->size(); ++p) {
-    const Program& program = (*rule->programs)[p];
-    std::vector<bool> mask;
-    size_t only = inputs.size();
-    bool any = false;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (inputs[i].program == static_cast<int>(p)) {
-        if (program.callable) mask.push_back(wanted[i].any);
-        any = any || wanted[i].any;
-        only = i;
-      }
-    if (!any) continue;
-    Machine machine(n, grads);
-    if (!program.callable) {
-      Value v = machine.run(program);
-      Ref<> value = v.owned ? std::move(v.owned) : Ref<>::check(api->arg_to_object(v.arg));
-      store(rule, inputs[only], std::move(value), results + wanted[only].first, wanted[only].count);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    int p = inputs[i].program;
+    if (!spans[i].wanted || p == Rule::Input::kOverwritten) continue;
+    if (p == Rule::Input::kMissing) no_rule(rule, inputs[i].param);
+    const Program& program = programs[static_cast<size_t>(p)];
+    if (program.callable) {
+      if (!std::exchange(done[p], true)) run_function(n, program, grads, results, spans);
       continue;
     }
-    Ref<> value = call_python(machine, program, mask);
-    if (program.params.size() == 1) {
-      store(rule, inputs[only], std::move(value), results + wanted[only].first, wanted[only].count);
-      continue;
-    }
-    if (!PyTuple_Check(value.get()) || PyTuple_GET_SIZE(value.get()) != static_cast<Py_ssize_t>(program.params.size()))
-      raise(PyExc_RuntimeError, "gradient rule of %s: must return a tuple of %zu gradients, got %R.", rule->op->name,
-            program.params.size(), value.get());
-    for (size_t k = 0; k < program.params.size(); ++k)
-      for (size_t i = 0; i < inputs.size(); ++i)
-        if (inputs[i].param == program.params[k] && wanted[i].any)
-          store(rule, inputs[i], Ref<>::borrow(PyTuple_GET_ITEM(value.get(), static_cast<Py_ssize_t>(k))),
-                results + wanted[i].first, wanted[i].count);
+    Value value = Machine(n, grads).run(program);
+    Ref<> gradient = value.owned ? std::move(value.owned) : Ref<>::check(api->arg_to_object(value.arg));
+    store(rule, inputs[i], std::move(gradient), results + spans[i].first, spans[i].count);
   }
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].program == Rule::Input::kMissing && wanted[i].any) no_rule(rule, inputs[i].param);
 }
 
 const NodeKind rule_kind = {run_rule, release_saved, traverse_saved, destroy_rule_node, false};
@@ -538,6 +544,10 @@ uint64_t saves_needed(const Rule* rule, const Edge* edges, uint32_t nedges) {
 RuleNode* new_rule_node(const Recorded& r) {
   const auto& saves = *r.rule->saves;
   uint64_t mask = saves_needed(r.rule, r.edges, r.nedges);
+  for (const Save& s : saves)
+    if (s.result && s.index >= r.noutputs)
+      raise(PyExc_IndexError, "gradient rule of %s: asks for results[%d] of %u.", r.rule->op->name, s.index,
+            r.noutputs);
   size_t extra = r.nedges * sizeof(Edge) + r.noutputs * sizeof(Geometry) + saves.size() * sizeof(Saved);
   for (uint32_t i = 0; i < r.noutputs; ++i) extra += sizeof(int64_t) * as_tensor(r.outputs[i])->ndim;
   for (size_t i = 0; i < saves.size(); ++i)
@@ -663,6 +673,9 @@ Arg Machine::unpack(uint8_t index) {
 }
 
 Tensor* Machine::grad(uint32_t index) {
+  if (index >= node->noutputs)
+    raise(PyExc_IndexError, "gradient rule of %s: asks for grads[%u] of %u results.", node->rule->op->name, index,
+          node->noutputs);
   if (grads[index]) return as_tensor(grads[index]);
   const Geometry& g = node->outputs[index];
   keep_.push_back(zeros(g.ndim, g.sizes, g.dtype, g.device));

@@ -89,7 +89,6 @@ struct Rule {
   std::vector<Program>* programs;
   std::vector<Arg>* constants;
   std::vector<Ref<>>* owned;  // what constants point to
-  std::vector<int64_t>* constant_ints;
   struct Input {
     uint8_t param;
     bool list;

@@ -97,6 +97,7 @@ def compile_text(text, schema="mul.Tensor(Tensor self, Tensor other) -> Tensor")
         ("frobnicate(grad)", "there is no operator or function 'frobnicate'"),
         ("shape(grad, 1)", "shape takes 1 positional arguments"),
         ("[x for x in grad]", "cannot understand"),
+        ("grads[1]", "grads\\[1\\] does not exist, the operator has 1 results"),
         ("expand(grad, (1, 2.5))", "a tuple in a rule holds integers"),
     ],
 )

@@ -116,9 +116,9 @@ class _Compiler:
             case ast.Name(id=name):
                 return self.name(name, shape_only)
             case ast.Subscript(value=ast.Name(id="grads"), slice=ast.Constant(value=int() as i)):
-                return GRAD, i
+                return GRAD, self.result_index("grads", i)
             case ast.Subscript(value=ast.Name(id="results"), slice=ast.Constant(value=int() as i)):
-                return self.values.save(True, shape_only, i)
+                return self.values.save(True, shape_only, self.result_index("results", i))
             case ast.Subscript(value=value, slice=index):
                 return self.emit("builtin", [self.visit(value), self.visit(index)], "item")
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -150,6 +150,11 @@ class _Compiler:
             case ast.Call(func=function):
                 return self.call(ast.unparse(function), node.args, node.keywords)
         raise self.fail(f"cannot understand {ast.unparse(node)!r}")
+
+    def result_index(self, name: str, i: int) -> int:
+        if not 0 <= i < (self.values.results if self.values.results > 0 else ALL):
+            raise self.fail(f"{name}[{i}] does not exist, the operator has {self.values.results} results")
+        return i
 
     def is_module(self, node: ast.expr) -> bool:
         known = {*self.values.parameters, "grad", "result", "grads", "results", *_CONSTANTS}
