@@ -10,8 +10,8 @@ from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample
 from rushlight.nn._windows import Sizes, expand, offsets, pad, shifted
 
-# Three ops carry all convolutions: the sum over windows, its gradient with respect to the image, which is the transposed
-# convolution, and its gradient with respect to the weight. Each is the gradient of the others.
+# Three ops carry all convolutions: the sum over windows, its gradient with respect to the image, which is the
+# transposed convolution, and its gradient with respect to the weight. Each is the gradient of the others.
 
 
 def _check(name: str, input: Tensor, weight: Tensor, groups: int, n: int, channels: int) -> None:

@@ -22,14 +22,17 @@ def _real(tensors: Sequence[Tensor]) -> list[Tensor]:
 def _sgd_samples(make: Any, dtype: Any) -> Any:
     if dtype.is_floating_point or dtype.is_complex:
         yield Sample(([make(3, 4)], [make(3, 4)], []), {"lr": 0.1})
-        lists = [[make(3, 4), make()] for _ in range(3)]
-        yield Sample(tuple(lists), {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1, "nesterov": True})
+        lists = tuple([make(3, 4), make()] for _ in range(3))
+        yield Sample(lists, {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1, "nesterov": True})
 
 
 def _adam_samples(make: Any, dtype: Any) -> Any:
     if dtype.is_floating_point:
-        lists = [make(3, 4)], [make(3, 4)], [make(3, 4)], [make(3, 4, low=0, high=1)], [], [rl.tensor(3.0)]
-        yield Sample(lists, {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.1})
+        moments: Any = [make(3, 4)], [make(3, 4, low=0, high=1)]
+        yield Sample(
+            ([make(3, 4)], [make(3, 4)], *moments, [], [rl.tensor(3.0)]),
+            {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.1},
+        )
 
 
 def sgd_step_composite(
@@ -120,7 +123,8 @@ adam_step_ = (
     Op(
         "nn::adam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
         "Tensor(d!)[] max_exp_avg_sqs, Tensor(e!)[] steps, *, float lr, float beta1, float beta2, "
-        "float weight_decay=0.0, float eps=1e-08, bool amsgrad=False, bool maximize=False, bool decoupled_weight_decay=False) -> ()",
+        "float weight_decay=0.0, float eps=1e-08, bool amsgrad=False, bool maximize=False, "
+        "bool decoupled_weight_decay=False) -> ()",
         family=COMPOSITE,
         method=False,
         out=False,

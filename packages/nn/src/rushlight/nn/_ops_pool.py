@@ -221,8 +221,8 @@ def _adaptive_avg_pool(n: int) -> Callable[..., Tensor]:
             raise RuntimeError(f"adaptive_avg_pool{n}d: elements of output_size must be greater than or equal to 0")
         if min(input.shape[-n:]) == 0:
             raise RuntimeError(
-                f"adaptive_avg_pool{n}d(): Expected input to have non-zero size for non-batch dimensions, but input has "
-                f"sizes {list(input.shape)}"
+                f"adaptive_avg_pool{n}d(): Expected input to have non-zero size for non-batch dimensions, but input "
+                f"has sizes {list(input.shape)}"
             )
         return adaptive_pool_windows.operator(input, sizes)
 

@@ -25,6 +25,7 @@ avg_pool2d = _ops.avg_pool2d
 avg_pool3d = _ops.avg_pool3d
 gelu = _ops.gelu
 logsigmoid = _ops.log_sigmoid
+pad = _ops.pad
 prelu = _ops.prelu
 softplus = _ops.softplus
 hardshrink = _ops.hardshrink

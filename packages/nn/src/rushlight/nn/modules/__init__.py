@@ -11,5 +11,6 @@ from rushlight.nn.modules.linear import *
 from rushlight.nn.modules.loss import *
 from rushlight.nn.modules.module import Module as Module
 from rushlight.nn.modules.normalization import *
+from rushlight.nn.modules.padding import *
 from rushlight.nn.modules.pooling import *
 from rushlight.nn.modules.sparse import *

@@ -17,9 +17,9 @@ class _NormBase(Module):
     """Parameters, running statistics and their state dict."""
 
     _version = 2  # 2: num_batches_tracked
-    running_mean: Tensor | None
-    running_var: Tensor | None
-    num_batches_tracked: Tensor | None
+    running_mean: Any
+    running_var: Any
+    num_batches_tracked: Any
 
     def __init__(
         self,

@@ -96,10 +96,10 @@ class Sequential(_Numbered):
     def __init__(self, *args: Any) -> None:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
-            items = args[0].items()
+            modules = dict(args[0])
         else:
-            items = ((str(i), module) for i, module in enumerate(args))
-        for name, module in items:
+            modules = {str(i): module for i, module in enumerate(args)}
+        for name, module in modules.items():
             self.add_module(name, module)
 
     def _name_at(self, index: Any) -> str:
@@ -147,7 +147,7 @@ class Sequential(_Numbered):
     def forward(self, input: Any) -> Any:
         """The output of the last module."""
         for module in self._modules.values():
-            input = module(input)
+            input = module(input)  # type: ignore[misc]
         return input
 
 
@@ -264,9 +264,9 @@ def _pairs(name: str, items: Any) -> Iterable[tuple[str, Any]]:
         )
     if isinstance(items, (Mapping, ModuleDict, ParameterDict)):
         return list(items.items())
-    pairs = list(items)
+    pairs: list[Any] = list(items)
     for position, pair in enumerate(pairs):
-        if not isinstance(pair, Iterable):
+        if not hasattr(pair, "__iter__"):
             raise TypeError(f"{name} update sequence element #{position} should be Iterable; is {type(pair).__name__}")
         if len(pair) != 2:
             raise ValueError(f"{name} update sequence element #{position} has length {len(pair)}; 2 is required")

@@ -82,7 +82,7 @@ class _ConvNd(Module):
         if self.padding == "valid":
             return [(0, 0)] * self._ndim
         if self.padding != "same":
-            return [(size, size) for size in self.padding]
+            return [(int(size), int(size)) for size in self.padding]
         totals = [step * (size - 1) for step, size in zip(self.dilation, self.kernel_size, strict=True)]
         return [(total // 2, total - total // 2) for total in totals]
 

@@ -773,7 +773,8 @@ class Module(ModuleBase):
             `destination`, whose attribute ``_metadata`` holds the version of each module.
         """
         if args:
-            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            given: list[Any] = [*args, *[destination, prefix, keep_vars][len(args) :]]
+            destination, prefix, keep_vars = given
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()

@@ -112,7 +112,7 @@ class DataLoader:
             else:
                 sampler = SequentialSampler(dataset)
         if batch_size is not None:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)  # type: ignore[arg-type]
         if collate_fn is None:
             collate_fn = default_convert if batch_sampler is None else default_collate
 
