@@ -15,6 +15,7 @@ struct Dim {
 };
 
 constexpr int64_t kGrain = 40000;               // elements of cost 1 that are worth a thread
+constexpr int64_t kShortRow = 256;              // below, rows are gathered into blocks
 constexpr int64_t kMaxAcc = 32;                 // bytes of an accumulator
 constexpr int64_t kLoadedColumns = 64;          // columns of a block that is loaded through the buffer
 constexpr int64_t kBufferBytes = 128 << 10;     // kReduceRow or kReduceRows * kLoadedColumns of the widest type
@@ -113,6 +114,7 @@ class Reduction {
                      char* buffer) const;
   void column_block(const char* in, int64_t n, int64_t m, int64_t start, char* acc, char* buffer) const;
   void reduce_blocks(int64_t offset, int64_t m, int64_t first, int64_t last, Cascade& cascade, char* buffer) const;
+  void reduce_runs(int64_t offset, int64_t first, int64_t last, Cascade& cascade, char* buffer) const;
   void choose_columns();
   void store(const char* acc, int64_t m, int64_t index) const;
 
@@ -127,6 +129,7 @@ class Reduction {
   bool columns_ = false;
   Dim column_{1, 0, 0};
   int64_t unroll_ = 1;                                  // rows of a narrow, dense matrix that are laid side by side
+  int64_t runs_ = 1;        // rows in one block, where they are short
   int64_t inner_blocks_ = 1, block_size_ = kReduceRow;  // of the innermost reduced dimension
 };
 
@@ -222,6 +225,7 @@ void Reduction::column_block(const char* in, int64_t n, int64_t m, int64_t start
 
 void Reduction::reduce_blocks(int64_t offset, int64_t m, int64_t first, int64_t last, Cascade& cascade,
                               char* buffer) const {
+  if (runs_ > 1) return reduce_runs(offset, first, last, cascade, buffer);
   const Dim& inner = reduced_[nreduced_ - 1];
   for (int64_t b = first; b < last;) {
     const int64_t outer = b / inner_blocks_;
@@ -238,6 +242,21 @@ void Reduction::reduce_blocks(int64_t offset, int64_t m, int64_t first, int64_t 
       }
       cascade.push();
     }
+  }
+}
+
+// Blocks of runs_ short rows, gathered.
+void Reduction::reduce_runs(int64_t offset, int64_t first, int64_t last, Cascade& cascade, char* buffer) const {
+  const Dim& inner = reduced_[nreduced_ - 1];
+  const int64_t total = count(reduced_, nreduced_ - 1);
+  for (int64_t b = first; b < last; ++b) {
+    const int64_t begin = b * runs_, end = std::min(total, begin + runs_);
+    char* to = buffer;
+    for (int64_t r = begin; r < end; ++r, to += inner.size * kernel_.wide_size) {
+      kernel_.load(in_ + offset + offset_of(reduced_, nreduced_ - 1, r), inner.stride, inner.size, to);
+    }
+    kernel_.row(buffer, (end - begin) * inner.size, 0, cascade.slot(), params_);
+    cascade.push();
   }
 }
 
@@ -258,7 +277,8 @@ void Reduction::run() {
   choose_columns();
   const Dim& inner = reduced_[nreduced_ - 1];
   inner_blocks_ = std::max<int64_t>(1, (inner.size + block_size_ - 1) / block_size_);
-  const int64_t blocks = count(reduced_, nreduced_ - 1) * inner_blocks_;
+  if (!columns_ && nreduced_ > 1 && inner.size < kShortRow && !kernel_.positional) runs_ = kReduceRow / std::max<int64_t>(1, inner.size);
+  const int64_t blocks = (count(reduced_, nreduced_ - 1) * inner_blocks_ + runs_ - 1) / runs_;
   const int64_t outer = count(kept_, nkept_);
   const int64_t elements = count(reduced_, nreduced_);
   const int64_t work = std::max<int64_t>(1, elements) * kernel_.cost;  // of one output
@@ -287,7 +307,7 @@ void Reduction::run() {
   const int64_t tasks = outer * tiles * groups;
   if (tasks == 0) return;
 
-  const bool loads = !kernel_.direct || (columns_ ? column_.stride : inner.stride) != itemsize(kernel_.in);
+  const bool loads = runs_ > 1 || !kernel_.direct || (columns_ ? column_.stride : inner.stride) != itemsize(kernel_.in);
   const int64_t acc_bytes = tile * kernel_.acc_size;
   Scratch partial(groups > 1 ? static_cast<size_t>(tasks * acc_bytes) : 0);
   const int64_t task_work = std::max<int64_t>(1, work * tile / groups);

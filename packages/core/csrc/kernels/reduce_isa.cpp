@@ -170,7 +170,7 @@ struct ExtremeOf {
     if constexpr (kIsFloat<T>) {
       return kMax ? -static_cast<T>(INFINITY) : static_cast<T>(INFINITY);
     } else {
-      const T least = static_cast<T>(uint64_t{1} << (8 * sizeof(T) - 1));
+      const T least = T(-1) < T(0) ? static_cast<T>(uint64_t{1} << (8 * sizeof(T) - 1)) : T(0);
       return kMax ? least : static_cast<T>(~least);
     }
   }
@@ -188,16 +188,6 @@ template <class T>
 bool nonzero(Complex<T> v) {
   return (v.re != 0) | (v.im != 0);
 }
-
-template <class T>
-struct CountOf {
-  using W = T;
-  using Acc = int64_t;
-  static Acc identity() { return 0; }
-  static Acc map(W v, double) { return nonzero(v); }
-  static Acc merge(Acc a, Acc b) { return a + b; }
-  static Acc finish(Acc a, const ReduceParams&) { return a; }
-};
 
 template <class T>
 struct Norm1Of : SumOf<T> {
@@ -224,37 +214,28 @@ struct NormPOf : SumOf<double> {
   static T finish(double a, const ReduceParams& p) { return static_cast<T>(pow(a, 1 / p.p)); }
 };
 
-// n is a multiple of kLanes, at least one of them.
-template <class Op, int kLanes>
-typename Op::Acc fold_lanes(const typename Op::W* v, int64_t n, double p) {
-  typename Op::Acc lanes[kLanes];
-  for (int l = 0; l < kLanes; ++l) lanes[l] = Op::map(v[l], p);
-  for (int64_t i = kLanes; i < n; i += kLanes) {
+template <class Op>
+typename Op::Acc fold(const typename Op::W* v, int64_t n, double p) {
+  using Acc = typename Op::Acc;
+  // More lanes than the compiler unrolls: it vectorises the loop over them instead.
+  constexpr int kLanes = sizeof(Acc) == 16 ? 8 : static_cast<int>(256 / sizeof(Acc));
+  if (n < 16) {
+    Acc acc = Op::identity();
+    for (int64_t i = 0; i < n; ++i) acc = Op::merge(acc, Op::map(v[i], p));
+    return acc;
+  }
+  Acc lanes[kLanes];
+  for (int l = 0; l < kLanes; ++l) lanes[l] = Op::identity();
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
     for (int l = 0; l < kLanes; ++l) lanes[l] = Op::merge(lanes[l], Op::map(v[i + l], p));
   }
+  const int rest = static_cast<int>(n - i);
+  for (int l = 0; l < rest; ++l) lanes[l] = Op::merge(lanes[l], Op::map(v[i + l], p));
   for (int half = kLanes / 2; half >= 1; half /= 2) {
     for (int l = 0; l < half; ++l) lanes[l] = Op::merge(lanes[l], lanes[l + half]);
   }
   return lanes[0];
-}
-
-template <class Op>
-typename Op::Acc fold(const typename Op::W* v, int64_t n, double p) {
-  using Acc = typename Op::Acc;
-  constexpr int kMany = sizeof(Acc) == 16 ? 8 : static_cast<int>(256 / sizeof(Acc)), kFew = kMany / 4;
-  Acc acc = Op::identity();
-  if (n >= kMany) {
-    const int64_t m = n / kMany * kMany;
-    acc = fold_lanes<Op, kMany>(v, m, p);
-    v += m, n -= m;
-  }
-  if (n >= kFew) {
-    const int64_t m = n / kFew * kFew;
-    acc = Op::merge(acc, fold_lanes<Op, kFew>(v, m, p));
-    v += m, n -= m;
-  }
-  for (int64_t i = 0; i < n; ++i) acc = Op::merge(acc, Op::map(v[i], p));
-  return acc;
 }
 
 template <class Op>
@@ -291,6 +272,51 @@ template <class Op, class Out>
 void finish(const void* acc, int64_t m, char* out, char*, const ReduceParams& params) {
   const auto* a = static_cast<const typename Op::Acc*>(acc);
   for (int64_t j = 0; j < m; ++j) store(Op::finish(a[j], params), reinterpret_cast<Out*>(out) + j);
+}
+
+// ---- Counts: in integers as wide as the elements, which the bounded size of a block allows ----
+
+template <class W>
+auto counter() {
+  if constexpr (sizeof(W) == 1) {
+    return uint8_t{};
+  } else if constexpr (sizeof(W) == 4) {
+    return uint32_t{};
+  } else {
+    return uint64_t{};
+  }
+}
+
+template <class W>
+void count_row(const void* in, int64_t n, int64_t, void* acc, const ReduceParams&) {
+  constexpr int kLanes = 64;
+  static_assert(kReduceRow / kLanes < 255, "a lane counts in one byte");
+  const W* v = static_cast<const W*>(in);
+  decltype(counter<W>()) lanes[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int l = 0; l < kLanes; ++l) lanes[l] += nonzero(v[i + l]);
+  }
+  int64_t total = 0;
+  for (; i < n; ++i) total += nonzero(v[i]);
+  for (int l = 0; l < kLanes; ++l) total += static_cast<int64_t>(lanes[l]);
+  *static_cast<int64_t*>(acc) = total;
+}
+
+template <class W>
+void count_columns(const void* in, int64_t n, int64_t row_stride, int64_t m, int64_t, void* out, const ReduceParams&) {
+  constexpr int64_t kTile = 256;
+  static_assert(kReduceRows < 255, "a column counts in one byte");
+  auto* acc = static_cast<int64_t*>(out);
+  for (int64_t j0 = 0; j0 < m; j0 += kTile) {
+    const int64_t k = m - j0 < kTile ? m - j0 : kTile;
+    decltype(counter<W>()) counts[kTile] = {};
+    for (int64_t r = 0; r < n; ++r) {
+      const W* v = row_of<W>(in, r, row_stride) + j0;
+      for (int64_t j = 0; j < k; ++j) counts[j] += nonzero(v[j]);
+    }
+    for (int64_t j = 0; j < k; ++j) acc[j0 + j] = static_cast<int64_t>(counts[j]);
+  }
 }
 
 // ---- Variance: two passes over a block in the cache, blocks merged by Chan, Golub and LeVeque (1979) ----
@@ -388,6 +414,11 @@ struct Found {
   int64_t index;
 };
 
+template <int kSize>
+struct IntOf;
+template <> struct IntOf<4> { using type = int32_t; };
+template <> struct IntOf<8> { using type = int64_t; };
+
 // The first place of `value` (of any NaN if it is one) among n; it is there.
 template <class W>
 int64_t first_place(const W* v, int64_t n, W value) {
@@ -409,17 +440,6 @@ void arg_row(const void* in, int64_t n, int64_t start, void* out, const ReducePa
   const W value = fold<Op>(v, n, 0);
   *static_cast<Found<W>*>(out) = {value, n == 0 ? start : start + first_place(v, n, value)};
 }
-
-template <int kSize>
-struct IntOf;
-template <>
-struct IntOf<4> {
-  using type = int32_t;
-};
-template <>
-struct IntOf<8> {
-  using type = int64_t;
-};
 
 template <class W, bool kMax>
 void arg_columns(const void* in, int64_t n, int64_t row_stride, int64_t m, int64_t start, void* out,
@@ -490,21 +510,32 @@ ReduceKernel& add(ReduceTable& table, Reduce reduce) {
   return k;
 }
 
+template <class T, class W, class Out>
+ReduceKernel& add_count(ReduceTable& table, Reduce reduce) {
+  ReduceKernel& k = entry<T, W>(table, reduce);
+  k.acc_size = sizeof(int64_t);
+  k.out = dtype_of<Out>();
+  k.row = count_row<W>;
+  k.columns = count_columns<W>;
+  k.merge = merge<SumOf<int64_t>>;
+  k.finish = finish<SumOf<int64_t>, Out>;
+  return k;
+}
+
 // Any and All are questions about the number of elements that are not zero.
 template <class T, class W>
 void add_counts(ReduceTable& table) {
-  using Op = CountOf<W>;
-  add<T, Op, int64_t>(table, Reduce::CountNonzero);
-  add<T, Op, Flag>(table, Reduce::Any);
-  add<T, Op, Flag>(table, Reduce::All).finish = [](const void* acc, int64_t m, char* out, char*,
-                                                   const ReduceParams& params) {
+  add_count<T, W, int64_t>(table, Reduce::CountNonzero);
+  add_count<T, W, Flag>(table, Reduce::Any);
+  add_count<T, W, Flag>(table, Reduce::All).finish = [](const void* acc, int64_t m, char* out, char*,
+                                                        const ReduceParams& params) {
     for (int64_t j = 0; j < m; ++j) out[j] = static_cast<const int64_t*>(acc)[j] == params.count;
   };
 }
 
-template <class T, class W, bool kMax>
+template <class T, class W, class Narrow, bool kMax>
 void add_extreme(ReduceTable& table) {
-  add<T, ExtremeOf<W, kMax>, T>(table, kMax ? Reduce::Amax : Reduce::Amin);
+  add<T, ExtremeOf<Narrow, kMax>, T>(table, kMax ? Reduce::Amax : Reduce::Amin);
   ReduceKernel& k = entry<T, W>(table, kMax ? Reduce::ArgMax : Reduce::ArgMin);
   k.acc_size = sizeof(Found<W>);
   k.out = DType::Int64;
@@ -516,13 +547,14 @@ void add_extreme(ReduceTable& table) {
   k.finish = arg_finish<T, W>;
 }
 
-template <class T, class W, class Counted = W>
+// `Narrow` is as wide as T where that pays.
+template <class T, class W, class Narrow = W>
 void add_int(ReduceTable& table) {
   add<T, SumOfInts<W>, int64_t>(table, Reduce::Sum);
   add<T, ProdOfInts<W>, int64_t>(table, Reduce::Prod);
-  add_counts<T, Counted>(table);
-  add_extreme<T, W, true>(table);
-  add_extreme<T, W, false>(table);
+  add_counts<T, Narrow>(table);
+  add_extreme<T, W, Narrow, true>(table);
+  add_extreme<T, W, Narrow, false>(table);
 }
 
 template <class T, class W, class Out>
@@ -540,8 +572,8 @@ void add_float(ReduceTable& table) {
   add<T, NanSumOf<W>, T>(table, Reduce::NanSum);
   add<T, ProdOf<W>, T>(table, Reduce::Prod);
   add_counts<T, W>(table);
-  add_extreme<T, W, true>(table);
-  add_extreme<T, W, false>(table);
+  add_extreme<T, W, W, true>(table);
+  add_extreme<T, W, W, false>(table);
   add_norms<T, W, T>(table);
   ReduceKernel& k = entry<T, W>(table, Reduce::Var);
   k.acc_size = sizeof(Moments);
@@ -566,12 +598,12 @@ void add_complex(ReduceTable& table) {
 
 void fill_reduce(ReduceTable& table) {
   add_int<uint8_t, int32_t, uint8_t>(table);
-  add_int<int8_t, int32_t, uint8_t>(table);
+  add_int<int8_t, int32_t, int8_t>(table);
   add_int<Flag, int32_t, uint8_t>(table);
   add_int<int16_t, int32_t>(table);
   add_int<int32_t, int32_t>(table);
   add_int<int64_t, int64_t>(table);
-  add<Flag, CountOf<uint8_t>, int64_t>(table, Reduce::Sum);
+  add_count<Flag, uint8_t, int64_t>(table, Reduce::Sum);
   add_float<Half, float>(table);
   add_float<BHalf, float>(table);
   add_float<float, float>(table);
