@@ -364,11 +364,16 @@ RL_INLINE Log<T> log_reduced(T x) {
 }
 
 // log(1 + f) - f + f^2 / 2, small beside f.
-template <class T>
-RL_INLINE T log_tail(T f) {
-  const T s = f / (2 + f);
-  const T z = s * s;
-  return s * madd(z, polynomial(z, Real<T>::kLog), T(0.5) * f * f);
+RL_INLINE double log_tail(double f) {
+  const double s = f / (2 + f);
+  const double z = s * s;
+  return s * madd(z, polynomial(z, Real<double>::kLog), 0.5 * f * f);
+}
+RL_INLINE float log_tail(float f) {
+  // A longer polynomial costs less than the division.
+  constexpr float kTail[] = {0x1.55554ap-2f, -0x1.000222p-2f, 0x1.99a5a2p-3f, -0x1.547804p-3f,
+                             0x1.226cf6p-3f, -0x1.0ce4dp-3f,  0x1.07dc3p-3f,  -0x1.41f0c4p-4f};
+  return f * f * f * polynomial(f, kTail);
 }
 
 // What every logarithm gives outside (0, inf).
