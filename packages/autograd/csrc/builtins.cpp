@@ -24,29 +24,14 @@ uint64_t dim_mask(const Arg& dims, int ndim) {
 }
 
 Value shape(Machine& m, const Operand* args, int) {
-  Geometry g = m.geometry(args[0]);
-  int64_t* v = m.ints(g.ndim);
-  std::copy_n(g.sizes, g.ndim, v);
-  return value_of(arg(v, g.ndim));
-}
-
-Value strides(Machine& m, const Operand* args, int) {
-  Geometry g = m.geometry(args[0]);
-  int64_t* v = m.ints(g.ndim);
-  std::copy_n(g.strides, g.ndim, v);
-  return value_of(arg(v, g.ndim));
+  Geometry g = m.geometry(args[0]);  // its sizes live with the node or the tensor, longer than the machine
+  return value_of(arg(g.sizes, g.ndim));
 }
 
 Value ndim(Machine& m, const Operand* args, int) { return value_of(arg(int64_t{m.geometry(args[0]).ndim})); }
 Value numel(Machine& m, const Operand* args, int) { return value_of(arg(number_of_elements(m.geometry(args[0])))); }
 Value dtype(Machine& m, const Operand* args, int) { return value_of(arg(m.geometry(args[0]).dtype)); }
 Value is_complex_(Machine& m, const Operand* args, int) { return value_of(arg(is_complex(m.geometry(args[0]).dtype))); }
-
-Value size(Machine& m, const Operand* args, int) {
-  Geometry g = m.geometry(args[0]);
-  int64_t d = m.get(args[1]).to_int();
-  return value_of(arg(g.ndim ? g.sizes[d < 0 ? d + g.ndim : d] : int64_t{1}));
-}
 
 // The tensor or number itself where it is real.
 Value conj(Machine& m, const Operand* args, int) {
@@ -58,7 +43,6 @@ Value conj(Machine& m, const Operand* args, int) {
 
 // Whether an argument was given.
 Value is_none(Machine& m, const Operand* args, int) { return value_of(arg(m.get(args[0]).none())); }
-Value is_tensor_(Machine& m, const Operand* args, int) { return value_of(arg(m.get(args[0]).is_tensor())); }
 
 // Elements that a reduction over `dim` of a tensor of `shape` combines into one.
 Value reduced_numel(Machine& m, const Operand* args, int) {
@@ -235,17 +219,14 @@ Value as_strided_backward(Machine& m, const Operand* args, int) {
 
 constexpr BuiltinEntry kBuiltins[] = {
     {"shape", shape, 1, 0},
-    {"strides", strides, 1, 0},
     {"ndim", ndim, 1, 0},
     {"numel", numel, 1, 0},
     {"dtype", dtype, 1, 0},
     {"is_complex", is_complex_, 1, 0},
-    {"size", size, 2, 0},
     {"reduced_numel", reduced_numel, 2, 0},
     {"zeros_of", zeros_of, 1, 0},
     {"conj", conj, 1, -1},
     {"is_none", is_none, 1, -1},
-    {"is_tensor", is_tensor_, 1, -1},
     {"item", item, 2, -1},
     {"inverse_permutation", inverse_permutation, 1, -1},
     {"negative", negative_ints, 1, -1},

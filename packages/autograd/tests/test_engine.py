@@ -397,6 +397,6 @@ def test_anomaly_mode_shows_the_forward_call_and_finds_nan(leaf):
         y = x.sqrt() * 0
         with (
             pytest.warns(UserWarning, match="test_anomaly_mode_shows"),
-            pytest.raises(RuntimeError, match="SqrtBackward0.*nan"),
+            pytest.raises(RuntimeError, match=r"SqrtBackward0.*nan"),
         ):
             y.backward(ones(1))

@@ -142,6 +142,12 @@ def test_rules_with_control_flow_and_functions(leaf):
     for n, twice, expected in ((2, False, 6), (2, True, 12), (0, True, 0), (1, False, 1)):
         assert torch.autograd.grad(powers(x, n, twice).sum(), x)[0].item() == expected
 
+    Op("_rows(Tensor self) -> Tensor", function=False, method=False).array(lambda xp, x: x * len(x)).grad(
+        self="grad * shape(self)[0] * (1 if dtype(self) == dtype(result) and ndim(self) == 2 else numel(self))"
+    ).define()
+    z = leaf([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    assert torch.autograd.grad(torch._op.operators["_rows"](z).sum(), z)[0].tolist() == [[3, 3]] * 3
+
     seen = {}
 
     def rule(grad, self_shape, other, needs):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from rushlight import Tensor
 
 from . import _C
 
-Tensors = Tensor | Sequence[Tensor]
-OptionalTensors = Tensor | Sequence[Tensor | None] | None
+Tensors: TypeAlias = "Tensor | Sequence[Tensor]"
+OptionalTensors: TypeAlias = "Tensor | Sequence[Tensor | None] | None"
 
 
 def backward(

@@ -67,13 +67,14 @@ def gradcheck(
     checked = [i for i, a in enumerate(arguments) if isinstance(a, Tensor) and a.requires_grad]
     if not checked:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, "
+            "but none of the them have requires_grad=True."
         )
     for i in checked:
         if arguments[i].element_size() < (16 if arguments[i].is_complex() else 8):
             warnings.warn(
-                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will "
-                "likely fail if all the inputs are not of double precision floating point or complex.",
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. "
+                "This check will likely fail if all the inputs are not of double precision floating point or complex.",
                 stacklevel=2,
             )
     check = _Check(func, arguments, checked, eps, atol, rtol)
@@ -244,8 +245,8 @@ class _Check:
             return
         row, column = np.argwhere(~close)[0]
         raise GradcheckError(
-            f"Jacobian mismatch for output {output} with respect to input {index}, first at input element {row}, output element "
-            f"{column}: analytical {analytical[row, column]!r}, numerical {numerical[row, column]!r} "
+            f"Jacobian mismatch for output {output} with respect to input {index}, first at input element {row}, "
+            f"output element {column}: analytical {analytical[row, column]!r}, numerical {numerical[row, column]!r} "
             f"({np.count_nonzero(~close)} of {close.size} differ; complex elements count as two).\n"
             f"numerical:\n{numerical}\nanalytical:\n{analytical}"
         )
@@ -255,8 +256,8 @@ class _Check:
         for index, first, second in zip(self.checked, self.gradients(vectors), self.gradients(vectors), strict=True):
             if not np.allclose(first, second, rtol=0, atol=tolerance, equal_nan=True):
                 raise GradcheckError(
-                    f"Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
-                    f"different values, although analytical gradient matches numerical gradient (input {index})."
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                    f"gives different values, although analytical gradient matches numerical gradient (input {index})."
                 )
 
     def undefined(self) -> None:
@@ -269,8 +270,8 @@ class _Check:
         for k, expected in enumerate(whole):
             if not np.allclose(sum(p[k] for p in parts), expected, rtol=self.rtol, atol=self.atol, equal_nan=True):
                 raise GradcheckError(
-                    f"Expected backward to handle undefined output grads: the gradients for single outputs do not add up to that "
-                    f"for all of them (input {self.checked[k]})."
+                    "Expected backward to handle undefined output grads: the gradients for single outputs do not "
+                    f"add up to that for all of them (input {self.checked[k]})."
                 )
 
     def dtypes(self) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 
 
 def decorate(mode: AbstractContextManager[Any], fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps `fn` so that its body runs inside `mode`; a generator or coroutine leaves the mode whenever it is suspended.
+    """Wraps `fn` so that its body runs inside `mode`.
+
+    A generator or coroutine leaves the mode whenever it is suspended.
 
     Args:
         mode: A grad mode; it may be entered again while it is active.

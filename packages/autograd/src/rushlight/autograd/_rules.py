@@ -1,15 +1,15 @@
 """Compiles the gradient rules of operator records to what the engine runs (csrc/rule.h).
 
 A rule is an expression over operators, as `"grad * conj(other)"`. Names are parameters of the operator, `grad` (or
-`grads[i]` where it has several results), `result` (`results[i]`), and True, False, None, inf, nan, pi; a parameter called
-`grad` or `result` is out of reach. It may call every operator by its name, with keywords, `x.conj()` for `conj(x)`, and
-the functions of csrc/builtins.cpp, as `shape(self)`; what is only asked for its shape or type is not kept alive until
-backward. `a if c else b`, `and`, `or`, `not` and `is None` work on numbers and absent arguments. What a rule gives is
-summed, cast and made real by the engine so that it fits the argument.
+`grads[i]` where it has several results), `result` (`results[i]`), and True, False, None, inf, nan, pi; a parameter
+called `grad` or `result` is out of reach. It may call every operator by its name, with keywords, `x.conj()` for
+`conj(x)`, and the functions of csrc/builtins.cpp, as `shape(self)`; what is only asked for its shape or type is not kept
+alive until backward. `a if c else b`, `and`, `or`, `not` and `is None` work on numbers and absent arguments. What a rule
+gives is summed, cast and made real by the engine so that it fits the argument.
 
 A Python function is a rule too: it takes what its parameters name, those above and `<parameter>_shape`,
-`<parameter>_dtype` and `needs` (which of several gradients are wanted); `grads` and `results` are tuples there, with None
-for results that have no gradient.
+`<parameter>_dtype` and `needs` (which of several gradients are wanted); `grads` and `results` are tuples there, with
+None for results that have no gradient.
 """
 
 from __future__ import annotations
@@ -248,7 +248,8 @@ def compile_rule(record: Any) -> _C.Rule:
     """
     parameters, results = _C.signature(record.name)
     values = _Values(record.name, record.namespace, parameters, results)
-    programs, undifferentiable = [], []
+    programs: list[tuple[Any, ...]] = []
+    undifferentiable: list[int] = []
     for names, rule in record.grads.items():
         unknown = [n for n in names if n not in parameters]
         if unknown:

@@ -49,8 +49,8 @@ class Function(metaclass=_FunctionMeta):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(
-            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all static, so you should "
-            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future version."
+            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all static, "
+            "so you should invoke them on the class itself."
         )
 
     @classmethod
@@ -72,7 +72,8 @@ class Function(metaclass=_FunctionMeta):
     def backward(ctx: FunctionCtx, *grads: Any) -> Any:
         """Gradients of the arguments from those of the results."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+            "You must implement either the backward or vjp method for your custom autograd.Function "
+            "to use it with backward mode AD."
         )
 
 
