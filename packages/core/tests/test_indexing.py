@@ -23,7 +23,8 @@ def arrays_and_keys(draw):
     key = draw(hnp.basic_indices(array.shape, max_dims=3, allow_newaxis=True)) if draw(st.booleans()) else ()
     key = list(key) if isinstance(key, tuple) else [key]
     dim = sum(k is not None for k in key)
-    if Ellipsis in key:
+    # Beside index arrays NumPy counts integers as such arrays too, where PyTorch selects first.
+    if Ellipsis in key or any(isinstance(k, int) for k in key):
         return array, tuple(key)
     for size in array.shape[dim : dim + draw(st.integers(0, 3))]:
         if draw(st.booleans()):

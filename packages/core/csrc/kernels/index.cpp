@@ -237,35 +237,39 @@ void scatter_add_blocks(DType dtype, const Blocks& b, char* to, const char* dens
 
 namespace {
 
-// Calls body(self, index, other) for every element; the order inside a line is that of the index.
+// Calls body(self, other) for every element of the index; the order inside a line is that of the index.
 template <class Body>
 void run_lines(const Lines& l, char* self, char* index, char* other, Body body) {
   int inner = l.ndim - 1;
   int64_t width = l.sizes[inner], outer = 1;
   for (int d = 0; d < inner; ++d) outer *= l.sizes[d];
+  // Copies, since what `body` writes may alias everything else.
+  const int64_t self_step = l.self_step, index_step = l.index_step, other_step = l.other_step, length = l.length;
+  const int64_t self_next = l.self[inner], index_next = l.index[inner], other_next = l.other[inner];
   // Whichever of the line and the innermost dimension is denser in memory makes the inner loop.
-  bool along_line = l.index_step <= l.index[inner] || width == 1;
-  parallel_for(0, outer * width, std::max<int64_t>(kGrain / std::max<int64_t>(l.length, 1), 1),
-               [&](int64_t begin, int64_t end) {
-                 while (begin < end) {
-                   int64_t o = begin / width, j = begin % width, n = std::min(width - j, end - begin);
-                   char* s = self + strided_offset(o, inner, l.sizes, l.self) + j * l.self[inner];
-                   char* x = index + strided_offset(o, inner, l.sizes, l.index) + j * l.index[inner];
-                   char* v = other + strided_offset(o, inner, l.sizes, l.other) + j * l.other[inner];
-                   auto at = [&](int64_t k, int64_t i) {
-                     int64_t place = *reinterpret_cast<const int64_t*>(x + k * l.index[inner] + i * l.index_step);
-                     body(s + k * l.self[inner] + place * l.self_step, v + k * l.other[inner] + i * l.other_step);
-                   };
-                   if (along_line) {
-                     for (int64_t k = 0; k < n; ++k)
-                       for (int64_t i = 0; i < l.length; ++i) at(k, i);
-                   } else {
-                     for (int64_t i = 0; i < l.length; ++i)
-                       for (int64_t k = 0; k < n; ++k) at(k, i);
-                   }
-                   begin += n;
-                 }
-               });
+  bool along_line = index_step <= index_next || width == 1;
+  int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(length, 1), 1);
+  parallel_for(0, outer * width, grain, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      int64_t o = begin / width, j = begin % width, n = std::min(width - j, end - begin);
+      char* s = self + strided_offset(o, inner, l.sizes, l.self) + j * self_next;
+      char* x = index + strided_offset(o, inner, l.sizes, l.index) + j * index_next;
+      char* v = other + strided_offset(o, inner, l.sizes, l.other) + j * other_next;
+      auto run = [&](int64_t rows, int64_t columns, int64_t x_row, int64_t v_row, int64_t s_row, int64_t x_column,
+                     int64_t v_column, int64_t s_column) {
+        for (int64_t r = 0; r < rows; ++r) {
+          char *xi = x + r * x_row, *vi = v + r * v_row, *si = s + r * s_row;
+          for (int64_t c = 0; c < columns; ++c, xi += x_column, vi += v_column, si += s_column)
+            body(si + *reinterpret_cast<const int64_t*>(xi) * self_step, vi);
+        }
+      };
+      if (along_line)
+        run(n, length, index_next, other_next, self_next, index_step, other_step, 0);
+      else
+        run(length, n, index_step, other_step, 0, index_next, other_next, self_next);
+      begin += n;
+    }
+  });
 }
 
 }  // namespace
@@ -318,10 +322,10 @@ namespace {
 
 constexpr int64_t kMaskGrain = 1 << 16;
 
-// Runs f(begin, end, set bytes before begin) over chunks of the mask in parallel.
+// Runs f(begin, end, set bytes before begin, set bytes in [begin, end)) over chunks of the mask in parallel.
 template <class F>
 void each_mask_chunk(const uint8_t* mask, int64_t n, F&& f) {
-  if (n <= kMaskGrain) return f(int64_t{0}, n, int64_t{0});
+  if (n <= kMaskGrain) return f(int64_t{0}, n, int64_t{0}, count_set(mask, n));
   int64_t chunks = (n + kMaskGrain - 1) / kMaskGrain;
   std::vector<int64_t> before(chunks + 1);
   parallel_for(0, chunks, 1, [&](int64_t b, int64_t e) {
@@ -330,67 +334,83 @@ void each_mask_chunk(const uint8_t* mask, int64_t n, F&& f) {
   });
   for (int64_t c = 0; c < chunks; ++c) before[c + 1] += before[c];
   parallel_for(0, chunks, 1, [&](int64_t b, int64_t e) {
-    for (int64_t c = b; c < e; ++c) f(c * kMaskGrain, std::min(n, (c + 1) * kMaskGrain), before[c]);
+    for (int64_t c = b; c < e; ++c)
+      f(c * kMaskGrain, std::min(n, (c + 1) * kMaskGrain), before[c], before[c + 1] - before[c]);
   });
 }
 
-// Calls f(i) for set bytes in [begin, end), skipping zero words.
-template <class F>
-void each_set(const uint8_t* mask, int64_t begin, int64_t end, F&& f) {
-  for (int64_t i = begin; i < end;) {
-    uint64_t word;
-    if (i + 8 <= end && (std::memcpy(&word, mask + i, 8), !word)) {
+// Walks mask[begin, end), of which `count` bytes are set, in order: take(i, k) has to act where mask[i] is set, as the
+// k-th such; where it is not its effect must be harmless. It is called without a branch on the mask, which random masks
+// would mispredict, but never with k == count.
+template <class Take>
+void each_set(const uint8_t* mask, int64_t begin, int64_t end, int64_t count, Take&& take) {
+  int64_t i = begin, k = 0;
+  while (k < count) {
+    uint64_t word = 1;
+    if (i + 8 <= end) std::memcpy(&word, mask + i, 8);
+    if (!word) {
       i += 8;
-      continue;
+    } else if (count - k > 8 && i + 8 <= end) {
+      for (int64_t stop = i + 8; i < stop; ++i) {
+        take(i, k);
+        k += mask[i];
+      }
+    } else {
+      take(i, k);
+      k += mask[i++];
     }
-    for (int64_t stop = std::min(i + 8, end); i < stop; ++i)
-      if (mask[i]) f(i);
   }
 }
 
 }  // namespace
 
 void compress(const uint8_t* mask, int64_t n, const char* from, int64_t block, char* to) {
-  each_mask_chunk(mask, n, [&](int64_t begin, int64_t end, int64_t before) {
+  each_mask_chunk(mask, n, [&](int64_t begin, int64_t end, int64_t before, int64_t count) {
     if (block <= 8 && !(block & (block - 1))) {
       by_size(static_cast<int>(block), [&](auto tag) {
         using T = decltype(tag);
         auto* in = reinterpret_cast<const T*>(from);
         T* out = reinterpret_cast<T*>(to) + before;
-        each_set(mask, begin, end, [&](int64_t i) { *out++ = in[i]; });
+        each_set(mask, begin, end, count, [&](int64_t i, int64_t k) { out[k] = in[i]; });
       });
     } else {
       char* out = to + before * block;
-      each_set(mask, begin, end, [&](int64_t i) {
-        std::memcpy(out, from + i * block, block);
-        out += block;
+      each_set(mask, begin, end, count, [&](int64_t i, int64_t k) {
+        if (mask[i]) std::memcpy(out + k * block, from + i * block, block);
       });
     }
   });
 }
 
-void expand_mask(const uint8_t* mask, int64_t n, char* to, int64_t block, const char* from) {
-  each_mask_chunk(mask, n, [&](int64_t begin, int64_t end, int64_t before) {
-    const char* in = from + before * block;
-    each_set(mask, begin, end, [&](int64_t i) {
-      std::memcpy(to + i * block, in, block);
-      in += block;
+void expand_mask(const uint8_t* mask, int64_t n, char* to, int itemsize, const char* from) {
+  by_size(itemsize, [&](auto tag) {
+    using T = decltype(tag);
+    each_mask_chunk(mask, n, [&](int64_t begin, int64_t end, int64_t before, int64_t count) {
+      auto* in = reinterpret_cast<const T*>(from) + before;
+      T* out = reinterpret_cast<T*>(to);
+      each_set(mask, begin, end, count, [&](int64_t i, int64_t k) {
+        T next = in[k], old = out[i];
+        out[i] = mask[i] ? next : old;
+      });
     });
   });
 }
 
-void fill_mask(const uint8_t* mask, int64_t n, char* to, int64_t block, const void* value, int itemsize) {
+void fill_mask(const uint8_t* mask_, int64_t n, char* to, int64_t block, const void* value, int itemsize) {
   by_size(itemsize, [&](auto tag) {
     using T = decltype(tag);
     T v;
     std::memcpy(&v, value, sizeof v);
-    T* out = reinterpret_cast<T*>(to);
     int64_t width = block / itemsize;
     parallel_for(0, n, std::max<int64_t>(kGrain / width, 1), [&](int64_t begin, int64_t end) {
+      const uint8_t* __restrict mask = mask_;
+      T* __restrict out = reinterpret_cast<T*>(to);
+      const T fill = v;
       if (width == 1) {
-        for (int64_t i = begin; i < end; ++i) out[i] = mask[i] ? v : out[i];
+        for (int64_t i = begin; i < end; ++i) out[i] = mask[i] ? fill : out[i];
       } else {
-        each_set(mask, begin, end, [&](int64_t i) { std::fill_n(out + i * width, width, v); });
+        for (int64_t i = begin; i < end; ++i)
+          if (mask[i]) std::fill_n(out + i * width, width, fill);
       }
     });
   });
@@ -399,16 +419,22 @@ void fill_mask(const uint8_t* mask, int64_t n, char* to, int64_t block, const vo
 void mask_coordinates(const uint8_t* mask, int ndim, const int64_t* sizes, int64_t* out, int64_t row, int64_t column) {
   int64_t n = 1;
   for (int d = 0; d < ndim; ++d) n *= sizes[d];
-  each_mask_chunk(mask, n, [&](int64_t begin, int64_t end, int64_t before) {
+  int64_t width = ndim ? sizes[ndim - 1] : 1;
+  each_mask_chunk(mask, n, [&](int64_t begin, int64_t end, int64_t before, int64_t count) {
     int64_t* at = out + before * row;
-    each_set(mask, begin, end, [&](int64_t i) {
-      for (int d = ndim - 1; d > 0; --d) {
-        at[d * column] = i % sizes[d];
-        i /= sizes[d];
-      }
-      if (ndim) at[0] = i;
-      at += row;
-    });
+    // Row by row: the leading coordinates are the same in all of it.
+    for (int64_t line = begin / width; count && begin < end; ++line) {
+      int64_t stop = std::min(end, (line + 1) * width), set = count_set(mask + begin, stop - begin), leading[64];
+      for (int64_t d = ndim - 2, rest = line; d >= 0; rest /= sizes[d], --d) leading[d] = rest % sizes[d];
+      int64_t first = line * width;
+      each_set(mask, begin, stop, set, [&](int64_t i, int64_t k) {
+        int64_t* to = at + k * row;
+        for (int d = 0; d < ndim - 1; ++d) to[d * column] = leading[d];
+        to[(ndim - 1) * column] = i - first;
+      });
+      at += set * row;
+      begin = stop;
+    }
   });
 }
 

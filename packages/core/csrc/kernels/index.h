@@ -46,8 +46,8 @@ void scatter_lines(const Lines&, Scatter, DType, char* self, const char* index, 
 int64_t count_set(const uint8_t* mask, int64_t n);
 // Dense blocks of `block` bytes whose mask is set, one after the other.
 void compress(const uint8_t* mask, int64_t n, const char* from, int64_t block, char* to);
-// The reverse: blocks whose mask is set take the next one of `from`.
-void expand_mask(const uint8_t* mask, int64_t n, char* to, int64_t block, const char* from);
+// The reverse: elements whose mask is set take the next one of `from`.
+void expand_mask(const uint8_t* mask, int64_t n, char* to, int itemsize, const char* from);
 // Blocks whose mask is set become `value` of `itemsize` bytes, repeated.
 void fill_mask(const uint8_t* mask, int64_t n, char* to, int64_t block, const void* value, int itemsize);
 // Coordinates of set bytes of a dense mask: out[k * row + d * column] for the k-th one.

@@ -28,9 +28,11 @@ const int64_t* values_of(const Ref<Tensor>& index) { return reinterpret_cast<con
 
 // Position of the first index outside [0, size), or -1.
 int64_t first_outside(const int64_t* index, int64_t n, int64_t size) {
-  bool bad = false;
-  for (int64_t i = 0; i < n; ++i) bad |= static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(size);
-  if (!bad) return -1;
+  // Where both i and size - 1 - i have no sign all is well; two operations that every machine has vectors for.
+  uint64_t signs = 0;
+  for (int64_t i = 0; i < n; ++i)
+    signs |= static_cast<uint64_t>(index[i]) | (static_cast<uint64_t>(size - 1) - static_cast<uint64_t>(index[i]));
+  if (!(signs >> 63)) return -1;
   int64_t i = 0;
   while (static_cast<uint64_t>(index[i]) < static_cast<uint64_t>(size)) ++i;
   return i;
@@ -353,7 +355,7 @@ PyObject* masked_scatter_kernel(Call& c) {
       fail(PyExc_RuntimeError, "Number of elements of source < number of ones in mask: got %lld and %lld",
            static_cast<ll>(values->numel), static_cast<ll>(count_set(bytes, m->numel)));
     Unlocked unlocked(r->numel > kUnlockAbove);
-    expand_mask(bytes, m->numel, r->data, itemsize(self->dtype), values->data);
+    expand_mask(bytes, m->numel, r->data, static_cast<int>(itemsize(self->dtype)), values->data);
   }
   if (!c.inplace || r.get() == self) return Py_NewRef(r.object());
   copy_into(self, r.get());
