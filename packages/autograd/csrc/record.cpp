@@ -32,14 +32,23 @@ struct Edges {
   }
 };
 
-bool any_requires_grad(const Rule* rule, const Arg* args) {
-  for (const Rule::Input& in : *rule->inputs) {
-    const Arg& a = args[in.param];
-    if (a.is_tensor() && requires_grad(a.tensor)) return true;
-    if (a.kind == Kind::Tensors)
-      for (int i = 0; i < a.count; ++i)
-        if (requires_grad(a.tensors[i])) return true;
-  }
+bool any_requires_grad(const Arg& a) {
+  if (a.is_tensor()) return requires_grad(a.tensor);
+  if (a.kind == Kind::Tensors)
+    for (int i = 0; i < a.count; ++i)
+      if (requires_grad(a.tensors[i])) return true;
+  return false;
+}
+
+bool any_requires_grad(const Call& c) {
+  return std::any_of(c.args, c.args + c.op->nparams, [](const Arg& a) { return any_requires_grad(a); });
+}
+
+// Of the arguments that may get a gradient, and of what is written to.
+bool to_be_recorded(const Call& c, const Rule* rule, bool writes) {
+  if (writes && any_requires_grad(c.args[0])) return true;
+  for (const Rule::Input& in : *rule->inputs)
+    if (any_requires_grad(c.args[in.param])) return true;
   return false;
 }
 
@@ -72,12 +81,6 @@ bool reads_self(const Rule* rule, uint64_t mask) {
     const Save& s = (*rule->saves)[i];
     if ((mask >> i & 1) && !s.result && !s.geometry_only && s.index == 0) return true;
   }
-  return false;
-}
-
-bool reads_shape_of_self(const Rule* rule) {
-  for (const Save& s : *rule->saves)
-    if (!s.result && s.geometry_only && s.index == 0) return true;
   return false;
 }
 
@@ -159,18 +162,13 @@ PyObject* record_inplace_composite(Call& c) {
 PyObject* record(Call& c, void*) {
   return guard([&]() -> PyObject* {
     const Op* op = c.op;
-    if (op->family == Family::Composite) {
-      if (c.out && (c.flags & kRequiresGrad)) refuse_out(op);
-      return c.inplace && (c.flags & kRequiresGrad) ? record_inplace_composite(c) : api->redispatch(c);
-    }
-    if (!op->differentiable) return api->redispatch(c);
+    bool out_requires_grad = c.out && (c.flags & kRequiresGrad);
+    if (!op->differentiable || !(out_requires_grad || any_requires_grad(c))) return api->redispatch(c);
+    if (c.out) refuse_out(op);
+    if (op->family == Family::Composite) return c.inplace ? record_inplace_composite(c) : api->redispatch(c);
     Rule* rule = rule_of(op);
     bool writes = c.inplace || op->inplace_only;
-    bool out_requires_grad = c.out && (c.flags & kRequiresGrad);
-    if (!out_requires_grad && !any_requires_grad(rule, c.args) &&
-        !(writes && c.args[0].is_tensor() && requires_grad(c.args[0].tensor)))
-      return api->redispatch(c);
-    if (c.out) refuse_out(op);
+    if (!to_be_recorded(c, rule, writes)) return api->redispatch(c);
     if (writes) return record_inplace(c, rule);
 
     auto result = Ref<>::check(redispatch(c));
