@@ -417,7 +417,7 @@ PyObject* run_array_kernel(Call& c, const Op* op) {
   }
   Ref<> result = Ref<>::check(PyObject_Call(op->array_kernel, args.get(), nullptr));
   if (op->noutputs == 0) return result.release();
-  if (op->noutputs == 1) return wrap(result.get());
+  if (op->noutputs == 1 && !PyTuple_Check(result.get())) return wrap(result.get());
   Ref<> items = Ref<>::check(PySequence_Tuple(result.get()));
   std::vector<Ref<Tensor>> tensors;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)

@@ -83,6 +83,7 @@ class Op:
             is named "Tensor" does, as PyTorch's overload beside "Scalar".
         dynamic: Whether the shape of the result depends on the elements of the arguments; it has no meta result then.
         arbitrary: Whether equal calls give different values, as random numbers or uninitialised memory.
+        reads_strides: Whether the result depends on where the elements are in memory, as that of `as_strided`.
         auxiliary: How many of the last results only serve the gradient rule: they carry no gradient themselves.
         doc: Docstring of the public function, Google style.
 
@@ -107,6 +108,7 @@ class Op:
         numbers: bool | None = None,
         dynamic: bool = False,
         arbitrary: bool = False,
+        reads_strides: bool = False,
         auxiliary: int = 0,
         doc: str | None = None,
     ) -> None:
@@ -132,6 +134,7 @@ class Op:
         self.numbers = family.name == "pointwise" and match["overload"] == "Tensor" if numbers is None else numbers
         self.dynamic = dynamic
         self.arbitrary = arbitrary
+        self.reads_strides = reads_strides
         self.auxiliary = auxiliary
         self.doc = doc
         self.grads: dict[tuple[str, ...], Any] = {}

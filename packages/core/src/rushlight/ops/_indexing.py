@@ -212,8 +212,9 @@ index_fill_tensor = (
 # -- a line along a dimension for every place of the index
 
 
-def _lines(x: Any, dim: int, index: Any) -> tuple[Any, ...]:
-    grid = list(np.indices(index.shape, sparse=True))
+def _lines(xp: Any, dim: int, index: Any) -> tuple[Any, ...]:
+    dims = range(index.ndim)
+    grid = [xp.arange(n).reshape([n if e == d else 1 for e in dims]) for d, n in enumerate(index.shape)]
     grid[dim] = index
     return tuple(grid)
 
@@ -226,7 +227,7 @@ def _scatter(xp: Any, x: Any, dim: int, index: Any, src: Any, reduce: str = "") 
     result = x.copy()
     if hasattr(src, "ndim") and src.ndim:
         src = src[tuple(slice(n) for n in index.shape)]
-    key = tuple(xp.asarray(k) for k in _lines(x, dim, index))
+    key = _lines(xp, dim, index)
     if not reduce:
         result[key] = src
     else:
@@ -258,9 +259,7 @@ gather = (
         """,
     )
     .array(
-        lambda xp, x, dim, index, sparse_grad: (
-            x[tuple(xp.asarray(k) for k in _lines(x, dim, index))] if x.ndim else x.reshape(index.shape)
-        )
+        lambda xp, x, dim, index, sparse_grad: x[_lines(xp, dim, index)] if x.ndim else x.reshape(index.shape).copy()
     )
     .grad(self="scatter_add(zeros_of(self), dim, index, grad)", index=None)
     .samples(
@@ -270,7 +269,7 @@ gather = (
             ((4,), 0, [3, 3, 0]),
             ((2, 3, 2), 1, [[[2, 0]], [[1, 1]]]),
         ),
-        lambda x, dim, index: x[_lines(x, dim, index)],
+        lambda x, dim, index: x[_lines(np, dim, index)],
     )
 )
 scatter = (
@@ -545,7 +544,11 @@ nonzero = (
     )
     .array(
         lambda xp, x, as_tuple: (
-            xp.stack(xp.nonzero(x), axis=-1).astype(np.int64) if x.ndim else np.zeros((int(x != 0), 0), np.int64)
+            tuple(xp.nonzero(x.reshape(x.shape or (1,))))
+            if as_tuple
+            else xp.stack(xp.nonzero(x), axis=-1).astype("int64")
+            if x.ndim
+            else xp.zeros((int(x != 0), 0), dtype="int64")
         )
     )
     .samples(unary(), lambda x: np.argwhere(x))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -110,23 +111,29 @@ logcumsumexp = (
         family=REDUCTION,
         doc="`log(cumsum(exp(input)))` along `dim`, without overflow.",
     )
-    .array(lambda xp, x, dim: _array_axis(lambda xp, x, axis: xp.logaddexp.accumulate(x, axis=axis))(xp, x, dim))
+    .array(lambda xp, x, dim: _array_axis(lambda xp, x, axis: _logcumsumexp(xp, x, axis))(xp, x, dim))
     .grad(self=lambda grad, result, self, dim: _logcumsumexp_grad(grad, result, self, dim))
     .samples(_along())
 )
 
 
-def _running(name: str, adjective: str, better: Callable[[Any, Any], Any]) -> Op:
-    def reference(x: Any, dim: int) -> Any:
+def _logcumsumexp(xp: Any, x: Any, axis: int) -> Any:
+    if x.dtype.kind == "c":
+        return xp.log(xp.cumsum(xp.exp(x), axis=axis))
+    return xp.logaddexp.accumulate(x, axis=axis)
+
+
+def _running(name: str, adjective: str, better: str) -> Op:
+    def array(xp: Any, x: Any, dim: int) -> Any:
         if x.ndim == 0:
-            return x.copy(), np.zeros((), np.int64)
-        x = np.moveaxis(x, dim, 0)
-        values, indices = x.copy(), np.zeros(x.shape, np.int64)
-        for i in range(1, len(x)):
-            take = better(x[i], values[i - 1])
-            values[i] = np.where(take, x[i], values[i - 1])
-            indices[i] = np.where(take, i, indices[i - 1])
-        return np.moveaxis(values, 0, dim), np.moveaxis(indices, 0, dim)
+            return x.copy(), xp.zeros((), dtype="int64")
+        x = xp.moveaxis(x, dim, 0)
+        values, indices = x.copy(), xp.zeros(x.shape, dtype="int64")
+        for i in range(1, x.shape[0]):
+            take = getattr(xp, better)(x[i], values[i - 1])
+            values[i] = xp.where(take, x[i], values[i - 1])
+            indices[i] = xp.where(take, i, indices[i - 1])
+        return xp.moveaxis(values, 0, dim), xp.moveaxis(indices, 0, dim)
 
     return (
         Op(
@@ -134,30 +141,30 @@ def _running(name: str, adjective: str, better: Callable[[Any, Any], Any]) -> Op
             family=REDUCTION,
             doc=f"The {adjective} elements up to each one along `dim` and their indices: the last of equals; NaN stays.",
         )
-        .array(lambda xp, x, dim: reference(x, dim))
+        .array(array)
         .grad(self="scatter_add(zeros_of(self), dim, results[1], grads[0])")
-        .samples(_along(), reference)
+        .samples(_along(), partial(array, np))
     )
 
 
-cummax = _running("cummax", "largest", np.greater_equal)
-cummin = _running("cummin", "smallest", np.less_equal)
+cummax = _running("cummax", "largest", "greater_equal")
+cummin = _running("cummin", "smallest", "less_equal")
 
 # -- sorting
 
 
-def _order(x: Any, dim: int, descending: bool = False) -> Any:
+def _order(xp: Any, x: Any, dim: int, descending: bool = False) -> Any:
     """The stable order of NumPy, which has no descending one."""
     if x.ndim == 0:
-        return np.zeros((), np.int64)
+        return xp.zeros((), dtype="int64")
     if not descending:
-        return np.argsort(x, axis=dim, kind="stable")
-    return np.flip(x.shape[dim] - 1 - np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)
+        return xp.argsort(x, axis=dim, kind="stable")
+    return xp.flip(x.shape[dim] - 1 - xp.argsort(xp.flip(x, dim), axis=dim, kind="stable"), dim)
 
 
-def _sorted(x: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    order = _order(x, dim, descending)
-    return (x.copy() if x.ndim == 0 else np.take_along_axis(x, order, dim)), order
+def _sorted(xp: Any, x: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    order = _order(xp, x, dim, descending)
+    return (x.copy() if x.ndim == 0 else xp.take_along_axis(x, order, dim)), order
 
 
 _SORT_DOC = """The elements in order along `dim`, and where each came from. Equal elements keep their order; NaN is last.
@@ -181,9 +188,9 @@ sort = (
         family=REDUCTION,
         doc=_SORT_DOC,
     )
-    .array(lambda xp, x, dim, descending: _sorted(x, dim, descending))
+    .array(lambda xp, x, dim, descending: _sorted(xp, x, dim, descending))
     .grad(self=_AT_PLACE)
-    .samples(_along(), _sorted)
+    .samples(_along(), partial(_sorted, np))
 )
 sort_stable = (
     Op(
@@ -191,10 +198,11 @@ sort_stable = (
         family=REDUCTION,
         doc=_SORT_DOC,
     )
-    .array(lambda xp, x, stable, dim, descending: _sorted(x, dim, descending))
+    .array(lambda xp, x, stable, dim, descending: _sorted(xp, x, dim, descending))
     .grad(self=_AT_PLACE)
     .samples(
-        lambda make, dtype: (Sample((make(3, 40),), {"stable": True, "descending": d}) for d in (False, True)), _sorted
+        lambda make, dtype: (Sample((make(3, 40),), {"stable": True, "descending": d}) for d in (False, True)),
+        partial(_sorted, np),
     )
 )
 argsort = (
@@ -204,8 +212,8 @@ argsort = (
         differentiable=False,
         doc="The indices that `sort` returns.",
     )
-    .array(lambda xp, x, dim, descending: _order(x, dim, descending))
-    .samples(_along(), _order)
+    .array(lambda xp, x, dim, descending: _order(xp, x, dim, descending))
+    .samples(_along(), partial(_order, np))
 )
 argsort_stable = (
     Op(
@@ -214,18 +222,18 @@ argsort_stable = (
         differentiable=False,
         doc=argsort.doc,
     )
-    .array(lambda xp, x, stable, dim, descending: _order(x, dim, descending))
-    .samples(lambda make, dtype: (Sample((make(3, 4),), {"stable": True}),), lambda x, stable: _order(x, -1))
+    .array(lambda xp, x, stable, dim, descending: _order(xp, x, dim, descending))
+    .samples(lambda make, dtype: (Sample((make(3, 4),), {"stable": True}),), lambda x, stable: _order(np, x, -1))
 )
 msort = (
     Op("msort(Tensor self) -> Tensor", family=COMPOSITE, doc="The elements in order along the first dimension.")
     .composite(lambda self: self.sort(0).values)
-    .samples(lambda make, dtype: (Sample((make(4, 3),)), Sample((make(5),))), lambda x: _sorted(x, 0)[0])
+    .samples(lambda make, dtype: (Sample((make(4, 3),)), Sample((make(5),))), lambda x: _sorted(np, x, 0)[0])
 )
 
 
-def _top(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    values, order = _sorted(x, dim, largest)
+def _top(xp: Any, x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    values, order = _sorted(xp, x, dim, largest)
     if x.ndim == 0:
         return values, order
     first = tuple(slice(k) if d == dim % x.ndim else slice(None) for d in range(x.ndim))
@@ -249,7 +257,7 @@ topk = (
             (values, indices) with size `k` in `dim`.
         """,
     )
-    .array(lambda xp, x, k, dim, largest, sorted: _top(x, k, dim, largest))
+    .array(lambda xp, x, k, dim, largest, sorted: _top(xp, x, k, dim, largest))
     .grad(self=_AT_PLACE)
     .samples(
         lambda make, dtype: (
@@ -264,21 +272,21 @@ topk = (
             )
             for largest in (True, False)
         ),
-        _top,
+        partial(_top, np),
     )
 )
 
 
-def _picked(x: Any, dim: int, keepdim: bool, k: int) -> Any:
+def _picked(xp: Any, x: Any, dim: int, keepdim: bool, k: int) -> Any:
     if x.ndim == 0:
-        return x.copy(), np.zeros((), np.int64)
-    values, order = _sorted(x, dim)
-    values, order = (np.take(each, [k], axis=dim) for each in (values, order))
-    return (values, order) if keepdim else (np.squeeze(values, dim), np.squeeze(order, dim))
+        return x.copy(), xp.zeros((), dtype="int64")
+    values, order = _sorted(xp, x, dim)
+    values, order = (xp.take(each, [k], axis=dim) for each in (values, order))
+    return (values, order) if keepdim else (xp.squeeze(values, dim), xp.squeeze(order, dim))
 
 
-def _median_of(x: Any, dim: int, keepdim: bool = False) -> Any:
-    return _picked(x, dim, keepdim, (x.shape[dim] - 1) // 2 if x.ndim else 0)
+def _median_of(xp: Any, x: Any, dim: int, keepdim: bool = False) -> Any:
+    return _picked(xp, x, dim, keepdim, (x.shape[dim] - 1) // 2 if x.ndim else 0)
 
 
 _KEPT: Sampler = lambda make, dtype: (
@@ -292,9 +300,9 @@ kthvalue = (
         family=REDUCTION,
         doc="The `k`-th smallest element along `dim`, counted from 1, and its index.",
     )
-    .array(lambda xp, x, k, dim, keepdim: _picked(x, dim, keepdim, k - 1))
+    .array(lambda xp, x, k, dim, keepdim: _picked(xp, x, dim, keepdim, k - 1))
     .grad(self=_AT_REDUCED_PLACE)
-    .samples(_along(1), lambda x, k, dim: _picked(x, dim, False, k - 1))
+    .samples(_along(1), lambda x, k, dim: _picked(np, x, dim, False, k - 1))
 )
 median = (
     Op(
@@ -302,7 +310,7 @@ median = (
         family=REDUCTION,
         doc="The median: of an even number the lower of the two in the middle, NaN if there is any.",
     )
-    .array(lambda xp, x: _median_of(x.reshape(-1), 0)[0])
+    .array(lambda xp, x: _median_of(xp, x.reshape(-1), 0)[0])
     .grad(self="grad * eq(self, result) / sum(eq(self, result))")
     .samples(lambda make, dtype: (Sample((make(*shape),)) for shape in ((5,), (3, 4), ())))
 )
@@ -312,13 +320,13 @@ median_dim = (
         family=REDUCTION,
         doc=median.doc,
     )
-    .array(lambda xp, x, dim, keepdim: _median_of(x, dim, keepdim))
+    .array(lambda xp, x, dim, keepdim: _median_of(xp, x, dim, keepdim))
     .grad(self=_AT_REDUCED_PLACE)
-    .samples(_KEPT, _median_of)
+    .samples(_KEPT, partial(_median_of, np))
 )
 nanmedian = (
     Op("nanmedian(Tensor self) -> Tensor", family=REDUCTION, doc="The median of the elements that are not NaN.")
-    .array(lambda xp, x: _median_of(x[~np.isnan(x)].reshape(-1), 0)[0])
+    .array(lambda xp, x: _median_of(xp, x[~xp.isnan(x)].reshape(-1), 0)[0])
     .grad(self="grad * eq(self, result) / sum(eq(self, result))")
     .samples(lambda make, dtype: (Sample((make(*shape),)) for shape in ((5,), (3, 4), ())))
 )
@@ -329,7 +337,7 @@ nanmedian_dim = (
         doc=nanmedian.doc,
     )
     .grad(self=_AT_REDUCED_PLACE)
-    .samples(_KEPT, _median_of)
+    .samples(_KEPT, partial(_median_of, np))
 )
 mode = (
     Op(
@@ -431,7 +439,11 @@ bincount = (
     )
     .array(lambda xp, x, weights, minlength: xp.bincount(x, weights, minlength))
     .samples(
-        lambda make, dtype: (Sample((make(9, low=0, high=5),)), Sample((make(9, low=0, high=5),), {"minlength": 8}))
+        lambda make, dtype: (
+            Sample((make(9, low=0, high=5),), {"minlength": minlength})
+            for minlength in (0, 8)
+            if not (dtype.is_floating_point or dtype.is_complex)
+        )
     )
 )
 histc = (
@@ -575,13 +587,13 @@ def _search(xp: Any, boundaries: Any, x: Any, out_int32: bool, right: bool, sort
         found = xp.searchsorted(boundaries, x, side=side, sorter=sorter)
     else:
         rows = boundaries.reshape(-1, boundaries.shape[-1])
-        orders = [None] * len(rows) if sorter is None else sorter.reshape(rows.shape)
-        values = x.reshape(len(rows), -1)
+        orders = [None] * rows.shape[0] if sorter is None else sorter.reshape(rows.shape)
+        values = x.reshape(rows.shape[0], -1)
         found = xp.stack(
             [xp.searchsorted(b, v, side=side, sorter=o) for b, v, o in zip(rows, values, orders, strict=True)]
         )
         found = found.reshape(x.shape)
-    return xp.asarray(found).astype(np.int32 if out_int32 else np.int64)
+    return xp.asarray(found).astype("int32" if out_int32 else "int64")
 
 
 def _cumprod_grad(grad: Any, self: Any, dim: int) -> Any:
@@ -600,6 +612,11 @@ def _cumprod_grad(grad: Any, self: Any, dim: int) -> Any:
 
 def _logcumsumexp_grad(grad: Any, result: Any, self: Any, dim: int) -> Any:
     import rushlight
+
+    if self.is_complex():
+        shares = grad * (-result).exp().conj()
+        total = shares.flip(dim).cumsum(dim).flip(dim) if self.ndim else shares
+        return total * self.exp().conj()
 
     def part(positive: Any) -> Any:
         logs = rushlight.where(positive > 0, positive, 1).log()

@@ -58,11 +58,12 @@ view = (
 )
 view_dtype = Op(
     "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+    reads_strides=True,
     family=VIEW,
     function=False,
     differentiable=False,
     doc="The same bytes read as another dtype.",
-).samples(lambda make, dtype: [Sample((make(2, 4), _C.uint8))], lambda x, dtype: x)
+).samples(lambda make, dtype: [Sample((make(2, 4), _C.uint8))])
 view_as = Op(
     "view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     family=COMPOSITE,
@@ -518,6 +519,7 @@ diagonal_backward = (
 as_strided = (
     Op(
         "as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)",
+        reads_strides=True,
         family=VIEW,
         doc="""Any sizes and strides over the tensor's storage.
 
@@ -601,6 +603,7 @@ view_as_real = (
 view_as_complex = (
     Op(
         "view_as_complex(Tensor(a) self) -> Tensor(a)",
+        reads_strides=True,
         family=VIEW,
         method=False,
         doc="Pairs of real numbers, in a dense last dimension of size 2, as complex ones.",
@@ -660,22 +663,26 @@ unsqueeze_ = (
 )
 as_strided_ = Op(
     "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
+    reads_strides=True,
     differentiable=False,
     doc="`as_strided` in place.",
 ).samples(lambda make, dtype: [Sample((make(6), (2, 3), (3, 1)))], lambda x, size, stride: x.reshape(size))
 resize_ = Op(
     "resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+    reads_strides=True,
     function=False,
     differentiable=False,
     doc="Other sizes over the same memory, more of it where needed; new elements are arbitrary.",
 ).samples(lambda make, dtype: [Sample((make(6), (2, 2)))], lambda x, size: x[:4].reshape(size))
 resize_as_ = Op(
     "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+    reads_strides=True,
     differentiable=False,
     doc="`resize_` to the sizes of another tensor.",
 ).samples(lambda make, dtype: [Sample((make(6), make(2, 2)))], lambda x, template: x[:4].reshape(template.shape))
 set_ = Op(
     "set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
+    reads_strides=True,
     function=False,
     differentiable=False,
     doc="Makes the tensor another name for the memory of `source`.",

@@ -172,8 +172,22 @@ def test_value(case: Case, device: str, request: pytest.FixtureRequest) -> None:
         elif case.op.array_kernel and device == "cpu":
             agree(case.op, result, call(case.op, case.samples("numpy")[i]), **compare)
         if device != "cpu":
-            agree(case.op, result, call(case.op, on_cpu), **compare)
+            expected = call(case.op, on_cpu)
+            agree(case.op, result, expected, **compare | between_devices(name, expected))
     capabilities[name] = implementation(case.op, device)
+
+
+BETWEEN_DEVICES = {"float16": 2e-2, "bfloat16": 1e-1, "float32": 1e-5, "complex64": 1e-5}
+"""Relative to the largest element: sums run in another order, and halves are rounded after each part of a composite."""
+
+
+def between_devices(dtype: str, expected: Any) -> dict[str, float]:
+    """Tolerances for results of two devices."""
+    if dtype not in BETWEEN_DEVICES:
+        return {}
+    sizes = [np.abs(wide(tensor)) for tensor in tensors(expected) if tensor.device.type != "meta"]
+    largest = max((float(size[np.isfinite(size)].max(initial=0)) for size in sizes), default=0.0)
+    return {"rtol": BETWEEN_DEVICES[dtype], "atol": BETWEEN_DEVICES[dtype] * max(largest, 1)}
 
 
 def by_reference(op: Any, sample: Sample) -> Any:
@@ -210,8 +224,8 @@ def like_result(expected: Any, result: Any) -> Any:
 
 
 def test_noncontiguous(case: Case, device: str) -> None:
-    if "int[] stride" in case.op.schema:
-        pytest.skip("its result depends on the strides of its argument")
+    if case.op.reads_strides:
+        pytest.skip("the result depends on the strides of the argument")
     for plain in case.samples(device):
         apart = change_tensors(plain, make_non_contiguous)
         agree(case.op, call(case.op, apart), call(case.op, plain))
@@ -255,7 +269,8 @@ def test_meta(case: Case, device: str) -> None:
         result = call(case.op, change_leaves(again, on_meta))
         for e, r in zip(tensors(expected), tensors(result), strict=True):
             assert (r.shape, r.dtype, r.device.type) == (e.shape, e.dtype, "meta")
-            assert r.stride() == e.stride(), f"strides {r.stride()} on meta, {e.stride()} on {device}"
+            if device == "cpu":
+                assert r.stride() == e.stride(), f"strides {r.stride()} on meta, {e.stride()} on the CPU"
 
 
 def on_meta(value: Any) -> Any:

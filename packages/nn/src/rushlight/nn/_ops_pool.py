@@ -153,7 +153,7 @@ def avg_unpool_composite(
         shifted(padded, offset, ones, stride, count).add_(shares)
     for dim, (cut, length) in enumerate(zip(padding, size[-n:], strict=True), len(size) - n):
         padded = padded.narrow(dim, cut, length)
-    return padded
+    return padded.contiguous()
 
 
 def _max_pool(n: int) -> Callable[..., Any]:
