@@ -105,7 +105,7 @@ void check(DType dtype, const Layout& l, uint64_t mask, int64_t gap) {
     for (int threads : {1, 2, 5}) {
       rl::set_num_threads(threads);
       run(Reduce::Sum, (threads == 1 ? values : again).data(), {});
-      if (threads != 1) CHECK(std::memcmp(values.data(), again.data(), sizeof(T) * outputs) == 0);
+      if (threads != 1 && outputs > 0) CHECK(std::memcmp(values.data(), again.data(), sizeof(T) * outputs) == 0);
     }
     rl::set_num_threads(2);
     for (int64_t o = 0; o < outputs; ++o) close(values[o], sum[o], magnitude[o]);

@@ -1,0 +1,101 @@
+"""Scans and sorting where samples do not look: special values, stability, unique, quantiles, errors."""
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize("n", [10, 300, 20_000])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.float16, torch.float32, torch.float64])
+def test_sort_is_stable_both_ways(n, dtype):
+    x = torch.randint(-20, 20, (n,)).to(dtype)
+    order = np.argsort(x.numpy(), kind="stable")
+    assert x.argsort().tolist() == order.tolist()
+    down = (n - 1 - np.argsort(x.numpy()[::-1], kind="stable"))[::-1]
+    assert x.sort(descending=True).indices.tolist() == down.tolist()
+
+
+def test_nan_is_last_and_zeros_are_equal():
+    x = torch.tensor([NAN, 0.0, -0.0, -INF, INF, -NAN])
+    assert x.argsort().tolist() == [3, 1, 2, 4, 0, 5]
+    assert x.argsort(descending=True).tolist() == [0, 5, 4, 1, 2, 3]
+    assert x.topk(1, largest=False).indices.tolist() == [3]
+
+
+def test_medians():
+    x = torch.tensor([3.0, NAN, 1.0, 2.0])
+    assert x.median().isnan()
+    assert x.nanmedian() == 2
+    assert x.median(0).indices == 1
+    assert torch.tensor([4, 1, 3, 2]).median() == 2
+    assert torch.empty(0).median().isnan()
+
+
+def test_running_extremes_take_the_last_of_equals():
+    values, indices = torch.tensor([1.0, 1.0, NAN, 5.0]).cummax(0)
+    assert indices.tolist() == [0, 1, 2, 2]
+    assert values[3].isnan()
+
+
+def test_long_sums_accumulate_in_double():
+    x = torch.full((1_000_000,), 0.1)
+    assert x.cumsum(0)[-1].item() == pytest.approx(np.float32(0.1) * 1e6, rel=1e-7)
+
+
+@pytest.mark.parametrize("dim", [None, 0, 1])
+def test_unique(dim):
+    x = np.random.default_rng(0).integers(0, 3, (12, 2))
+    values, inverse, counts = torch.unique(torch.from_numpy(x), return_inverse=True, return_counts=True, dim=dim)
+    expected = np.unique(x, return_inverse=True, return_counts=True, axis=dim)
+    np.testing.assert_array_equal(values.numpy(), expected[0])
+    np.testing.assert_array_equal(inverse.numpy().ravel(), expected[1].ravel())
+    np.testing.assert_array_equal(counts.numpy(), expected[2])
+
+
+def test_unique_consecutive():
+    x = torch.tensor([1, 1, 2, 2, 2, 1])
+    values, inverse, counts = x.unique_consecutive(return_inverse=True, return_counts=True)
+    assert values.tolist() == [1, 2, 1]
+    assert inverse.tolist() == [0, 0, 1, 1, 1, 2]
+    assert counts.tolist() == [2, 3, 1]
+
+
+@pytest.mark.parametrize("how", ["linear", "lower", "higher", "midpoint", "nearest"])
+@pytest.mark.parametrize("dim", [None, 0, 1])
+def test_quantiles(how, dim):
+    x, q = np.random.default_rng(0).random((5, 7)), np.array([0.1, 0.5, 1.0])
+    result = torch.quantile(torch.from_numpy(x), torch.from_numpy(q), dim, interpolation=how)
+    np.testing.assert_allclose(result.numpy(), np.quantile(x, q, axis=dim, method=how))
+
+
+def test_cumprod_gradient_with_zeros():
+    pytest.importorskip("rushlight.autograd", exc_type=ImportError)
+    for values in ([2.0, 0.0, 3.0, 4.0], [0.0, 0.0, 1.0], [1.0, 2.0, 0.0]):
+        x = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradcheck(lambda x: x.cumprod(0), (x,))
+        assert torch.autograd.gradcheck(lambda x: x.prod(), (x,))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: x.topk(4), RuntimeError, "selected index k out of range"),
+        (lambda x: x.kthvalue(0), RuntimeError, "selected number k out of range for dimension 1"),
+        (lambda x: x.sort(3), IndexError, "Dimension out of range"),
+        (lambda x: x.to(torch.complex64).sort(), RuntimeError, "does not support complex"),
+        (lambda x: x.to(torch.complex64).cummax(0), NotImplementedError, "cummax_cpu"),
+        (lambda x: x.to(torch.int64).logcumsumexp(0), NotImplementedError, "logcumsumexp_out_cpu"),
+        (lambda x: torch.bincount(x[0]), NotImplementedError, "bincount_cpu"),
+        (lambda x: torch.bincount(torch.tensor([-1])), RuntimeError, "1-d non-negative integral inputs"),
+        (lambda x: torch.searchsorted(x, x[:1]), RuntimeError, "first N-1 dimensions"),
+        (lambda x: torch.searchsorted(x[0], x, side="middle"), RuntimeError, "side can only be 'left' or 'right'"),
+        (lambda x: x.quantile(2.0), RuntimeError, r"in the range \[0, 1\]"),
+        (lambda x: x[:, :0].median(1), IndexError, "non-zero size"),
+    ],
+)
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call(torch.ones(2, 3))
