@@ -98,6 +98,9 @@ def pad_composite(self: Tensor, padding: Sequence[int], mode: str, value: float 
     for dim, (before, after) in enumerate(sides, self.dim() - len(sides)):
         size = self.size(dim)
         _check_sides(mode, size, before, after)
+        if mode == "circular":  # negative padding cuts first, what is left goes round
+            self = self.narrow(dim, max(-before, 0), size + min(before, 0) + min(after, 0))
+            size, before, after = self.size(dim), max(before, 0), max(after, 0)
         sources = [_source(mode, at, size) for at in range(-before, size + after)]
         self = self.index_select(dim, rl.tensor(sources, dtype=rl.int64, device=self.device))
     return self
