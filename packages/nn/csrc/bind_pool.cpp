@@ -194,30 +194,61 @@ PyObject* adaptive_unpool_kernel(Call& c) {
   return dx.release();
 }
 
-bool is_none(const Arg& a) { return a.none() || (a.kind == Kind::Object && a.object == Py_None); }
+// None, or what stands for it: an empty sequence.
+bool is_none(const Arg& a) {
+  if (a.kind == Kind::Ints) return a.count == 0;
+  if (a.kind != Kind::Object) return a.none();
+  return a.object == Py_None || ((PyTuple_Check(a.object) || PyList_Check(a.object)) && PySequence_Fast_GET_SIZE(a.object) == 0);
+}
 
-// max_pool{1,2,3}d and nn::max_pool{1,2,3}d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode): plain
-// windows go straight to nn::max_pool, the portable definition serves the rest and finds the words for what is wrong.
-PyObject* max_pool_call(Call& c, int n, bool with_indices) {
-  static const Op* windows = api->find_op("nn::max_pool");
-  const Tensor* input = c.args[0].tensor;
+// Windows as users give them.
+struct Windows {
   int64_t kernel[3], stride[3], padding[3], dilation[3], count[3];
-  bool plain = !c.args[5].to_bool() && (input->ndim == n + 1 || input->ndim == n + 2) && read_sizes(c.args[1], n, kernel) &&
-               read_sizes(is_none(c.args[2]) ? c.args[1] : c.args[2], n, stride) && read_sizes(c.args[3], n, padding) &&
-               read_sizes(c.args[4], n, dilation);
-  constexpr int64_t limit = 1 << 30;
-  for (int d = 0; plain && d < n; ++d) {
-    plain = kernel[d] > 0 && stride[d] > 0 && dilation[d] > 0 && padding[d] >= 0 && kernel[d] < limit && dilation[d] < limit &&
-            padding[d] <= ((kernel[d] - 1) * dilation[d] + 1) / 2;
-    if (!plain) break;
-    const int64_t space = input->sizes[input->ndim - n + d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
-    plain = space >= 0 && input->sizes[input->ndim - n + d] > 0;
-    count[d] = plain ? space / stride[d] + 1 : 0;
+
+  // False where they are not plain; then the portable definition serves, which finds the words for what is wrong.
+  bool read(const Call& c, int n, const Arg* dilation_arg, bool ceil_mode) {
+    const Tensor* input = c.args[0].tensor;
+    if (ceil_mode || (input->ndim != n + 1 && input->ndim != n + 2) || !read_sizes(c.args[1], n, kernel) ||
+        !read_sizes(is_none(c.args[2]) ? c.args[1] : c.args[2], n, stride) || !read_sizes(c.args[3], n, padding)) {
+      return false;
+    }
+    for (int64_t& d : dilation) d = 1;
+    if (dilation_arg != nullptr && !read_sizes(*dilation_arg, n, dilation)) return false;
+    for (int d = 0; d < n; ++d) {
+      constexpr int64_t limit = 1 << 30;
+      if (kernel[d] < 1 || stride[d] < 1 || dilation[d] < 1 || padding[d] < 0 || kernel[d] > limit || dilation[d] > limit ||
+          padding[d] > ((kernel[d] - 1) * dilation[d] + 1) / 2) {
+        return false;
+      }
+      const int64_t size = input->sizes[input->ndim - n + d], space = size + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
+      if (space < 0 || size == 0) return false;
+      count[d] = space / stride[d] + 1;
+    }
+    return true;
   }
-  if (!plain) return run_composite(c);
-  Arg args[6] = {c.args[0], ints_arg(kernel, n), ints_arg(stride, n), ints_arg(padding, n), ints_arg(dilation, n), ints_arg(count, n)};
-  Owned both(api->call(windows, args, 6));
+};
+
+// max_pool{1,2,3}d and nn::max_pool{1,2,3}d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+PyObject* max_pool_call(Call& c, int n, bool with_indices) {
+  static const Op* max_pool = api->find_op("nn::max_pool");
+  Windows w;
+  if (!w.read(c, n, &c.args[4], c.args[5].to_bool())) return run_composite(c);
+  Arg args[6] = {c.args[0],           ints_arg(w.kernel, n),   ints_arg(w.stride, n),
+                 ints_arg(w.padding, n), ints_arg(w.dilation, n), ints_arg(w.count, n)};
+  Owned both(api->call(max_pool, args, 6));
   return with_indices || !both ? both.release() : Py_NewRef(PyTuple_GET_ITEM(both.get(), 0));
+}
+
+// avg_pool1d, nn::avg_pool2d and nn::avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+// divisor_override), the last without one dimension
+template <int n>
+PyObject* avg_pool_nd(Call& c) {
+  static const Op* avg_pool = api->find_op("nn::avg_pool");
+  Windows w;
+  if (!w.read(c, n, nullptr, c.args[4].to_bool()) || (n > 1 && !c.args[6].none())) return run_composite(c);
+  Arg args[7] = {c.args[0],           ints_arg(w.kernel, n), ints_arg(w.stride, n), ints_arg(w.padding, n),
+                 ints_arg(w.count, n), c.args[5],             int_arg(0)};
+  return api->call(avg_pool, args, 7);
 }
 
 template <int n, bool with_indices>
@@ -231,6 +262,9 @@ bool register_pool() {
   return api->register_kernel("max_pool1d", "cpu", max_pool_nd<1, false>) == 0 &&
          api->register_kernel("max_pool2d", "cpu", max_pool_nd<2, false>) == 0 &&
          api->register_kernel("max_pool3d", "cpu", max_pool_nd<3, false>) == 0 &&
+         api->register_kernel("avg_pool1d", "cpu", avg_pool_nd<1>) == 0 &&
+         api->register_kernel("nn::avg_pool2d", "cpu", avg_pool_nd<2>) == 0 &&
+         api->register_kernel("nn::avg_pool3d", "cpu", avg_pool_nd<3>) == 0 &&
          api->register_kernel("nn::max_pool1d_with_indices", "cpu", max_pool_nd<1, true>) == 0 &&
          api->register_kernel("nn::max_pool2d_with_indices", "cpu", max_pool_nd<2, true>) == 0 &&
          api->register_kernel("nn::max_pool3d_with_indices", "cpu", max_pool_nd<3, true>) == 0 &&

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #if defined(__AVX512F__) || defined(__AVX2__)
 #include <immintrin.h>
 #endif
@@ -138,6 +139,24 @@ template <int Count, int I = 0, class F>
 #else
 #define RL_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #endif
+
+// Integers as wide as T.
+template <class T>
+using IntOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+
+// p[0], p[2], p[4] ...: reads two vectors.
+template <class T>
+inline Vec<T> load_even(const T* p) {
+#if defined(__clang__)
+  Vec<T> v;
+  for (int i = 0; i < kLanes<T>; ++i) v[i] = p[2 * i];
+  return v;
+#else
+  Vec<IntOf<T>> even;
+  repeat<kLanes<T>>([&](auto i) RL_INLINE { even[i.value] = 2 * i.value; });
+  return __builtin_shuffle(load(p), load(p + kLanes<T>), even);
+#endif
+}
 
 // dst[j][i] = src[i][j] for contiguous rows of src, in square blocks that live in registers.
 template <class T>

@@ -5,8 +5,6 @@
 // offset[t] + q, for all q at once: the product kernel reads vectors of positions straight from the planes, and no
 // patch is ever copied twice. Positions count the padding between two rows too; their sums are computed and thrown
 // away.
-#include <type_traits>
-
 #include "conv.h"
 #include "runtime.h"
 #include "rushlight/simd.h"
@@ -88,15 +86,7 @@ inline void copy_row(T* to, const T* from, int64_t n) {
 template <class T>
 inline void copy_even(T* to, const T* from, int64_t n) {
   int64_t i = 0;
-#if !defined(__clang__)  // which makes the same of the plain loop
-  using Int = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
-  typedef Int Index __attribute__((vector_size(kVecBytes)));
-  Index even;
-  repeat<kLanes<T>>([&](auto x) RL_INLINE { even[x.value] = 2 * x.value; });
-  for (; i + kLanes<T> < n; i += kLanes<T>) {  // what is read ends before the last element that counts
-    store(to + i, __builtin_shuffle(load(from + 2 * i), load(from + 2 * i + kLanes<T>), even));
-  }
-#endif
+  for (; i + kLanes<T> < n; i += kLanes<T>) store(to + i, load_even(from + 2 * i));  // reads no further than the last element
   for (; i < n; ++i) to[i] = from[2 * i];
 }
 template <class T>

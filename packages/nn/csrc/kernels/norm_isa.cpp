@@ -1,7 +1,5 @@
 // Normalisation, cross entropy and optimiser steps, compiled once per instruction set. Sums run over fixed pieces of
 // the input, so that the number of threads does not change a result.
-#include <type_traits>
-
 #include "norm.h"
 #include "runtime.h"
 #include "rushlight/simd.h"
@@ -367,8 +365,7 @@ template <class T>
 inline Vec<T> exp_negative(Vec<T> x) {
   constexpr bool single = sizeof(T) == 4;
   constexpr T lowest = single ? T(-87) : T(-708);
-  using Int = std::conditional_t<single, int32_t, int64_t>;
-  typedef Int Ints __attribute__((vector_size(kVecBytes)));
+  using Ints = Vec<IntOf<T>>;
   const auto vanishes = x < lowest;
   x = vanishes ? splat(lowest) : x;
   const Vec<T> shifter =

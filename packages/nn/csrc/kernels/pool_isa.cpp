@@ -1,7 +1,5 @@
 // The forward passes of pooling, compiled once per instruction set. Where the stride along a row is one or two, a whole
 // row of windows is reduced at a time, tap by tap.
-#include <type_traits>
-
 #include "pool.h"
 #include "runtime.h"
 #include "rushlight/simd.h"
@@ -24,6 +22,8 @@ struct Inside {
 template <class T, class Index>
 void max_plane(const PoolShape& s, const T* x, T* y, int64_t* out_index, Index* index) {
   const int64_t width = s.out[2];
+  Vec<Index> steps;  // of a vector of windows, in the input
+  for (int i = 0; i < kLanes<Index>; ++i) steps[i] = static_cast<Index>(i * s.stride[2]);
   for (int64_t d = 0; d < s.out[0]; ++d) {
     for (int64_t h = 0; h < s.out[1]; ++h, y += width, out_index += width) {
       for (int64_t w = 0; w < width; ++w) y[w] = T(0), index[w] = -1;  // no tap seen
@@ -38,20 +38,24 @@ void max_plane(const PoolShape& s, const T* x, T* y, int64_t* out_index, Index* 
             const int64_t offset = kw * s.dilation[2] - s.padding[2];
             const Inside inside(offset, s.stride[2], s.in[2], width);
             const int64_t base = row + offset;
-            const auto take = [&](auto stride) RL_INLINE {
-              for (int64_t w = inside.first; w < inside.end; ++w) {
-                const T v = x[base + w * stride];
-                const bool better = (v > y[w]) | (v != v) | (index[w] < 0);
-                y[w] = better ? v : y[w];
-                index[w] = better ? static_cast<Index>(base + w * stride) : index[w];
+            int64_t w = inside.first;
+            if constexpr (sizeof(Index) == sizeof(T)) {
+              const auto take = [&](Vec<T> v) RL_INLINE {
+                const Vec<T> best = load(y + w);
+                const Vec<Index> at = load(index + w), here = steps + static_cast<Index>(base + w * s.stride[2]);
+                const auto better = (v > best) | (v != v) | (at < 0);
+                store<T>(y + w, better ? v : best);
+                store<Index>(index + w, better ? here : at);
+              };
+              if (s.stride[2] == 1) {
+                for (; w + kLanes<T> <= inside.end; w += kLanes<T>) take(load(x + base + w));
+              } else if (s.stride[2] == 2) {
+                for (; w + kLanes<T> < inside.end; w += kLanes<T>) take(load_even(x + base + 2 * w));
               }
-            };
-            if (s.stride[2] == 1) {
-              take(Constant<1>::value);
-            } else if (s.stride[2] == 2) {
-              take(Constant<2>::value);
-            } else {
-              take(s.stride[2]);
+            }
+            for (; w < inside.end; ++w) {
+              const T v = x[base + w * s.stride[2]];
+              if (v > y[w] || v != v || index[w] < 0) y[w] = v, index[w] = static_cast<Index>(base + w * s.stride[2]);
             }
           }
         }
@@ -68,12 +72,11 @@ template <class T>
 void max(const PoolShape& s, const void* x, void* y, int64_t* index) {
   const int64_t in = s.in[0] * s.in[1] * s.in[2], out = s.out[0] * s.out[1] * s.out[2];
   parallel_for(0, s.planes, kGrain / (in + 1) + 1, [&](int64_t begin, int64_t end) {
-    using Narrow = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
     const Buffer<int64_t> row(s.out[2]);
     for (int64_t p = begin; p < end; ++p) {
       const T* from = static_cast<const T*>(x) + p * in;
       T* to = static_cast<T*>(y) + p * out;
-      in < INT32_MAX ? max_plane<T>(s, from, to, index + p * out, reinterpret_cast<Narrow*>(row.data()))
+      in < INT32_MAX ? max_plane<T>(s, from, to, index + p * out, reinterpret_cast<IntOf<T>*>(row.data()))
                      : max_plane<T>(s, from, to, index + p * out, row.data());
     }
   });
