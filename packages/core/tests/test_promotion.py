@@ -99,10 +99,14 @@ def test_default_dtype_must_be_floating():
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
-        (torch.int64, torch.uint8, True), (torch.float64, torch.int64, False), (torch.int8, torch.bool, False),
-        (torch.complex64, torch.float64, False), (torch.bool, torch.float16, True), (torch.float64, torch.float16, True),
+        (torch.int64, torch.uint8, True),
+        (torch.float64, torch.int64, False),
+        (torch.int8, torch.bool, False),
+        (torch.complex64, torch.float64, False),
+        (torch.bool, torch.float16, True),
+        (torch.float64, torch.float16, True),
     ],
-)  # fmt: skip
+)
 def test_can_cast_follows_the_category(a, b, expected):
     assert torch.can_cast(a, b) is expected
 

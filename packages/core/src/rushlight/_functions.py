@@ -75,7 +75,10 @@ class finfo:
         self.resolution = limits["resolution"]
 
     def __repr__(self) -> str:
-        return f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
 
 
 class iinfo:
@@ -133,7 +136,8 @@ def einsum(equation: str, *operands: Any) -> Any:
 
     Args:
         equation: Labels of the dimensions of each operand and, after "->", of the result; "..." stands for any.
-        *operands: Tensors, or one list of them; or, instead of an equation, operands and lists of label numbers in turn.
+        *operands: Tensors, or one list of them; or, instead of an equation, operands and lists of label numbers in
+            turn.
 
     Returns:
         Tensor with the dimensions that the equation names.
@@ -193,7 +197,8 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
     if rtol < 0 or atol < 0:
         raise RuntimeError(
-            f"{'rtol' if rtol < 0 else 'atol'} must be greater than or equal to zero, but got {rtol if rtol < 0 else atol}"
+            f"{'rtol' if rtol < 0 else 'atol'} must be greater than or equal to zero, but got "
+            f"{rtol if rtol < 0 else atol}"
         )
     close = input == other
     if not (input.is_floating_point() or input.is_complex()):

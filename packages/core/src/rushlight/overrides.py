@@ -94,7 +94,8 @@ def handle_torch_function(
     Args:
         public_api: The function that was called.
         relevant_args: Its arguments that may override it.
-        *args, **kwargs: All its arguments.
+        *args: All its positional arguments.
+        **kwargs: All its keyword arguments.
 
     Raises:
         TypeError: Every one of them returned NotImplemented.

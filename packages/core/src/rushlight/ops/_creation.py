@@ -105,7 +105,9 @@ logspace = (
     )
     .composite(lambda start, end, steps, base, *, dtype, device, **_: _logspace(start, end, steps, base, dtype, device))
     .samples(
-        lambda make, dtype: [Sample((0, 2, 5), {"dtype": dtype, "device": make.device})] if dtype.is_floating_point else [],
+        lambda make, dtype: (
+            [Sample((0, 2, 5), {"dtype": dtype, "device": make.device})] if dtype.is_floating_point else []
+        ),
         lambda start, end, steps, dtype, device: np.logspace(start, end, steps),
     )
 )

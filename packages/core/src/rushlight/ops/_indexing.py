@@ -334,7 +334,7 @@ scatter_reduce = (
     .grad(self=_same_grad, index=None, src=_reduce_grad)
     .samples(
         _indexed(((2, 3), 1, [[0, 0], [1, 0]], (2, 2), {"reduce": "add"})),
-        lambda *args, reduce: _scatter(np, *args, reduce),
+        lambda x, dim, index, src, reduce: _scatter(np, x, dim, index, src, reduce),
     )
 )
 scatter_value_reduce = (
@@ -346,7 +346,8 @@ scatter_value_reduce = (
     .array(lambda xp, x, dim, index, value, reduce: _scatter(xp, x, dim, index, value, reduce))
     .grad(self=_same_grad, index=None)
     .samples(
-        _indexed(((2, 3), 1, [[0, 0], [1, 0]], 1, {"reduce": "add"})), lambda *args, reduce: _scatter(np, *args, reduce)
+        _indexed(((2, 3), 1, [[0, 0], [1, 0]], 1, {"reduce": "add"})),
+        lambda x, dim, index, value, reduce: _scatter(np, x, dim, index, value, reduce),
     )
 )
 scatter_add = (

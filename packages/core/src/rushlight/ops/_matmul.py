@@ -155,7 +155,7 @@ addr = (
 matmul = Op(
     "matmul(Tensor self, Tensor other) -> Tensor",
     family=COMPOSITE,
-    doc="""Matrix product of tensors of any rank: vectors, matrices and batches of them, whose batch dimensions broadcast.
+    doc="""Matrix product of vectors, matrices and batches of them, whose batch dimensions broadcast.
 
         Args:
             input: Tensor (*, n, k) or (k).
@@ -265,7 +265,8 @@ def _inner(a: Any, b: Any) -> Any:
         return a * b
     if a.shape[-1] != b.shape[-1]:
         raise RuntimeError(
-            f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}"
+            f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and "
+            f"{list(b.shape)}"
         )
     return _tensordot(a, b, ([-1], [-1]))
 
@@ -292,7 +293,8 @@ def _tensordot(a: Any, b: Any, dims: Any) -> Any:
                 a = a.sum(i, keepdim=True)
         if a.shape[i] != b.shape[j]:
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}"
+                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size "
+                f"{b.shape[j]} in dim {j}"
             )
     free_a = [d for d in range(a.ndim) if d not in left]
     free_b = [d for d in range(b.ndim) if d not in right]
@@ -361,12 +363,12 @@ def _einsum_plan(equation: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tu
                 sizes[label] = n
     terms = [_einsum_diagonals(labels, shape) for labels, shape in zip(inputs, shapes, strict=True)]
     steps: list[_Product] = []
-    labels, shape, diagonals = terms[0]
+    labels, extents, diagonals = terms[0]
     for i, (other, other_shape, other_diagonals) in enumerate(terms[1:], 2):
         kept = set(output).union(*(names for names, _, _ in terms[i:]))
-        step, labels = _einsum_pair(labels, shape, diagonals, other, other_shape, other_diagonals, kept, sizes)
+        step, labels = _einsum_pair(labels, extents, diagonals, other, other_shape, other_diagonals, kept, sizes)
         steps.append(step)
-        shape, diagonals = [sizes[label] for label in labels], ()
+        extents, diagonals = [sizes[label] for label in labels], ()
     summed = tuple(d for d, label in enumerate(labels) if label not in output)
     labels = [label for label in labels if label in output]
     order = tuple(labels.index(label) for label in output)
@@ -380,7 +382,8 @@ def _einsum_labels(equation: str, ranks: list[int]) -> tuple[list[list[str]], li
     if len(parts) != len(ranks):
         problem = "fewer" if len(parts) > len(ranks) else "more"
         raise RuntimeError(
-            f"einsum(): {problem} operands were provided than specified in the equation, got {len(ranks)} for {equation!r}"
+            f"einsum(): {problem} operands were provided than specified in the equation, got {len(ranks)} for "
+            f"{equation!r}"
         )
     hidden = max(
         [rank - len(p.replace("...", "")) for p, rank in zip(parts, ranks, strict=True) if "..." in p], default=0
@@ -390,12 +393,14 @@ def _einsum_labels(equation: str, ranks: list[int]) -> tuple[list[list[str]], li
         names = part.replace("...", "")
         if not all(c.isalpha() and c.isascii() for c in names):
             raise RuntimeError(
-                f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z], got {part!r}"
+                f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in "
+                f"[a-zA-Z], got {part!r}"
             )
         rest = rank - len(names)
         if rest < 0 or (rest and "..." not in part):
             raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({len(names)}) does not match the number of dimensions "
+                f"einsum(): the number of subscripts in the equation ({len(names)}) does not match the number of "
+                "dimensions "
                 f"({rank}) for operand {i} and no ellipsis was given"
             )
         before, _, after = part.partition("...")
@@ -427,7 +432,8 @@ def _einsum_diagonals(
             n = sizes[first]
             if n != sizes[second]:
                 raise RuntimeError(
-                    f"einsum(): subscript {label} is repeated for operand with shape {list(shape)} but the sizes don't match"
+                    f"einsum(): subscript {label} is repeated for operand with shape {list(shape)} but the sizes don't "
+                    "match"
                 )
             diagonals.append((first, second))
             for names in (labels, sizes):

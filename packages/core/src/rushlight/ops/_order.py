@@ -139,7 +139,8 @@ def _running(name: str, adjective: str, better: str) -> Op:
         Op(
             f"{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
             family=REDUCTION,
-            doc=f"The {adjective} elements up to each one along `dim` and their indices: the last of equals; NaN stays.",
+            doc=f"The {adjective} elements up to each one along `dim` and their indices: the last of equals; NaN "
+            "stays.",
         )
         .array(array)
         .grad(self="scatter_add(zeros_of(self), dim, results[1], grads[0])")
@@ -167,7 +168,7 @@ def _sorted(xp: Any, x: Any, dim: int = -1, descending: bool = False, stable: bo
     return (x.copy() if x.ndim == 0 else xp.take_along_axis(x, order, dim)), order
 
 
-_SORT_DOC = """The elements in order along `dim`, and where each came from. Equal elements keep their order; NaN is last.
+_SORT_DOC = """The elements in order along `dim`, and where each came from; equals keep their order, NaN is last.
 
 Args:
     input: Real tensor.
@@ -194,7 +195,8 @@ sort = (
 )
 sort_stable = (
     Op(
-        "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+        "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor "
+        "indices)",
         family=REDUCTION,
         doc=_SORT_DOC,
     )
@@ -353,7 +355,8 @@ mode = (
 
 searchsorted = (
     Op(
-        "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+        "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? "
+        "side=None, Tensor? sorter=None) -> Tensor",
         family=REDUCTION,
         method=False,
         differentiable=False,
@@ -386,7 +389,8 @@ searchsorted = (
 )
 searchsorted_number = (
     Op(
-        "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+        "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? "
+        "side=None, Tensor? sorter=None) -> Tensor",
         family=COMPOSITE,
         method=False,
         differentiable=False,
@@ -451,7 +455,8 @@ histc = (
         "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
         family=COMPOSITE,
         differentiable=False,
-        doc="Histogram of `bins` equal bins between `min` and `max` (between the extremes where those are equal); what lies outside is not counted.",
+        doc="Histogram of `bins` equal bins between `min` and `max` (between the extremes where those are equal); what "
+        "lies outside is not counted.",
     )
     .composite(lambda self, bins, min, max: _histc(self, bins, min, max))
     .samples(
@@ -482,11 +487,12 @@ quantile = (
             for dim in ((), (0,), (-1,))
         ),
         lambda x, q, dim=None: np.quantile(x, q, axis=dim),
-    )  # fmt: skip
+    )
 )
 quantile_number = (
     Op(
-        'quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor',
+        'quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> '
+        "Tensor",
         family=COMPOSITE,
         doc=quantile.doc,
     )
@@ -498,7 +504,8 @@ quantile_number = (
 )
 nanquantile = (
     Op(
-        'nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor',
+        'nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> '
+        "Tensor",
         family=COMPOSITE,
         doc="`quantile` of the elements that are not NaN.",
     )
@@ -507,7 +514,8 @@ nanquantile = (
 )
 nanquantile_number = (
     Op(
-        'nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor',
+        'nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> '
+        "Tensor",
         family=COMPOSITE,
         doc=nanquantile.doc,
     )
@@ -516,7 +524,8 @@ nanquantile_number = (
 )
 unique = (
     Op(
-        "unique(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor",
+        "unique(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> "
+        "Tensor",
         family=COMPOSITE,
         differentiable=False,
         dynamic=True,

@@ -260,7 +260,8 @@ sgn = _unary(
     lambda xp, x: (
         xp.where(x == 0, x, x / xp.abs(xp.where(x == 0, 1, x))).astype(x.dtype) if x.dtype.kind == "c" else _sign(xp, x)
     ),
-    "where(self == 0, 0, (grad - real(grad * conj(result)) * result) / abs(self)) if is_complex(self) else zeros_of(self)",
+    "where(self == 0, 0, (grad - real(grad * conj(result)) * result) / abs(self)) if is_complex(self) else "
+    "zeros_of(self)",
     promote="same",
 )
 reciprocal = _unary("reciprocal", "1 / x.", lambda xp, x: 1 / x, "-grad * conj(result * result)", 0.5, 4)
@@ -541,7 +542,7 @@ def _sign(xp: Any, x: Any) -> Any:
 def _sinc_grad(grad: Any, self: Any) -> Any:
     x = self * np.pi
     # The quotient cancels near 0, where the series pi * (-x/3 + x^3/30) is exact.
-    near = x.abs() < 1e-2 if not self.is_complex() else x.abs() < 1e-2
+    near = x.abs() < 1e-2
     safe = x.masked_fill(near, 1)
     slope = (x.cos() * x - x.sin()) / (safe * safe) * np.pi
     square = x * x
@@ -864,7 +865,8 @@ clamp = (
     )
     .array(lambda xp, x, low, high: xp.clip(x, _bound(xp, low, x), _bound(xp, high, x)))
     .grad(
-        self="where(self > max, 0, grad) if min is None else where(self < min, 0, grad) if max is None else where((self < min) | (self > max), 0, grad)"
+        self="where(self > max, 0, grad) if min is None else where(self < min, 0, grad) if max is None else "
+        "where((self < min) | (self > max), 0, grad)"
     )
     .samples(unary(None, None, -1, 1))
 )
@@ -980,7 +982,8 @@ def _masked_fill(self: Any, mask: Any, value: Any) -> Any:
     if isinstance(value, rushlight.Tensor):
         if value.ndim:
             raise RuntimeError(
-                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+                "dimension(s)."
             )
         if not rushlight.can_cast(value.dtype, self.dtype):
             raise RuntimeError(f"value cannot be converted to type {self.dtype} without overflow")

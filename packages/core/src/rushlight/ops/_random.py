@@ -222,17 +222,17 @@ def _normal_overload(parameters: str, samples: Sampler) -> Op:
 
 normal = _normal_overload(
     f"Tensor_float(Tensor mean, float std=1, *, {_GENERATOR})",
-    lambda make, dtype: (Sample((make(3, 4),)), Sample((make(3, 4), 2))),
+    lambda make, dtype: iter((Sample((make(3, 4),)), Sample((make(3, 4), 2)))),
 )
 normal.composite(lambda mean, std, *, generator: _normal(mean, std, generator))
 normal_float_tensor = _normal_overload(
     f"float_Tensor(float mean, Tensor std, *, {_GENERATOR})",
-    lambda make, dtype: (Sample((1.5, make(3, 4, low=0, high=2))),),
+    lambda make, dtype: iter((Sample((1.5, make(3, 4, low=0, high=2))),)),
 )
 normal_float_tensor.composite(lambda mean, std, *, generator: _normal(mean, std, generator))
 normal_tensors = _normal_overload(
     f"Tensor_Tensor(Tensor mean, Tensor std, *, {_GENERATOR})",
-    lambda make, dtype: (Sample((make(3, 1), make(4, low=0, high=2))),),
+    lambda make, dtype: iter((Sample((make(3, 1), make(4, low=0, high=2))),)),
 )
 normal_tensors.composite(lambda mean, std, *, generator: _normal(mean, std, generator))
 normal_floats = _normal_overload(f"float_float(float mean, float std, int[] size, {_WITH_GENERATOR})", _sized(1.0, 2.0))
@@ -313,7 +313,8 @@ def _multinomial(self: Any, samples: int, replacement: bool, generator: Any) -> 
         raise RuntimeError(f"prob_dist must be 1 or 2 dim, got shape {tuple(self.shape)} (multinomial)")
     if not self.is_floating_point():
         raise RuntimeError(
-            f"multinomial only supports floating-point dtypes for input, got: {_C_NAMES.get(str(self.dtype), self.dtype)}"
+            "multinomial only supports floating-point dtypes for input, got: "
+            f"{_C_NAMES.get(str(self.dtype), self.dtype)}"
         )
     if samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")

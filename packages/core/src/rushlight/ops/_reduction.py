@@ -167,9 +167,11 @@ aminmax = (
     )
     .array(lambda xp, x, dim, keepdim: (xp.min(x, axis=dim, keepdims=keepdim), xp.max(x, axis=dim, keepdims=keepdim)))
     .grad(
-        self="unsqueeze_reduced(grads[0], self, dim, keepdim) * eq(self, unsqueeze_reduced(results[0], self, dim, keepdim))"
+        self="unsqueeze_reduced(grads[0], self, dim, keepdim) * eq(self, unsqueeze_reduced(results[0], self, dim, "
+        "keepdim))"
         " / sum(eq(self, unsqueeze_reduced(results[0], self, dim, keepdim)), dim, True)"
-        " + unsqueeze_reduced(grads[1], self, dim, keepdim) * eq(self, unsqueeze_reduced(results[1], self, dim, keepdim))"
+        " + unsqueeze_reduced(grads[1], self, dim, keepdim) * eq(self, unsqueeze_reduced(results[1], self, dim, "
+        "keepdim))"
         " / sum(eq(self, unsqueeze_reduced(results[1], self, dim, keepdim)), dim, True)"
     )
     .samples(
@@ -181,7 +183,7 @@ aminmax = (
     )
 )
 
-_PLACE_DOC = """Index of the {0} element, of the flattened tensor or along `dim`: the first of equals, and of NaN if any.
+_PLACE_DOC = """Index of the {0} element of the flattened tensor, or along `dim`: the first of equals, of NaN if any.
 
 Args:
     input: Real tensor.
@@ -219,7 +221,7 @@ argmin = (
 
 def _extreme(name: str, place: str, adjective: str) -> tuple[Op, Op, Op]:
     """The three overloads of max and min: of all elements, along a dimension with the indices, of two tensors."""
-    doc = f"""The {adjective} element of all; with `dim` those along it and their indices; with `other` the {adjective} of two.
+    doc = f"""The {adjective} element; with `dim` those along it and their indices; with `other` the {adjective} of two.
 
     Args:
         input: Tensor of any shape.
@@ -249,7 +251,8 @@ def _extreme(name: str, place: str, adjective: str) -> tuple[Op, Op, Op]:
             )
         )
         .grad(
-            self="scatter(zeros_of(self), dim, unsqueeze_reduced(results[1], self, dim, keepdim), unsqueeze_reduced(grads[0], self, dim, keepdim))"
+            self="scatter(zeros_of(self), dim, unsqueeze_reduced(results[1], self, dim, keepdim), "
+            "unsqueeze_reduced(grads[0], self, dim, keepdim))"
         )
         .samples(_over_dims(lists=False, whole=False, empty=False))
     )
@@ -333,7 +336,8 @@ def _spread(name: str, root: bool, with_mean: bool) -> tuple[Op, ...]:
 
     return (
         Op(
-            f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> {results}",
+            f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+            f"{results}",
             family=REDUCTION,
             method=not with_mean,
             doc=doc,
@@ -373,14 +377,15 @@ std_mean_correction, std_mean, std_mean_dim = _spread("std_mean", root=True, wit
 
 vector_norm = (
     Op(
-        "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
+        "dtype=None) -> Tensor",
         family=REDUCTION,
         function=False,
         method=False,
         doc="""`(sum |x|^ord)^(1/ord)` over the dimensions of `dim`.
 
-        The largest or smallest magnitude for an infinite `ord`, the number of elements that are not zero for 0. Does not
-        overflow where the norm itself fits.
+        The largest or smallest magnitude for an infinite `ord`, the number of elements that are not zero for 0. Does
+        not overflow where the norm itself fits.
         """,
     )
     .array(

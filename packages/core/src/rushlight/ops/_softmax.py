@@ -75,7 +75,8 @@ softmax_backward = (
     .array(lambda xp, grad, y, dim: (grad - xp.sum(grad * y, axis=_axis_of(y, dim), keepdims=True)) * y)
     .grad(
         grad_output="_softmax_backward(grad, output, dim)",
-        output="grad * (grad_output - sum(grad_output * output, dim, True)) - grad_output * sum(grad * output, dim, True)",
+        output="grad * (grad_output - sum(grad_output * output, dim, True)) - grad_output * sum(grad * output, dim, "
+        "True)",
     )
     .samples(_pairs)
 )
@@ -99,7 +100,8 @@ logsumexp = (
     Op(
         "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
         family=REDUCTION,
-        doc="`log(sum(exp(input)))` over the dimensions of `dim`, without overflow; integers compute in the default dtype.",
+        doc="`log(sum(exp(input)))` over the dimensions of `dim`, without overflow; integers compute in the default "
+        "dtype.",
     )
     .array(lambda xp, x, dim, keepdim: _logsumexp(xp, x, _axis(dim), keepdim))
     .grad(

@@ -403,7 +403,7 @@ split_list = (
         lambda x, sizes, dim=0: np.split(x, np.cumsum(sizes)[:-1], dim),
     )
 )
-split_with_sizes = (
+split_with_sizes: Op = (
     Op(
         "split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
         family=VIEW,

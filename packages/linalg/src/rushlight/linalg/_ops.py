@@ -90,7 +90,7 @@ det_function = (
     .composite(lambda self: det.operator(self))
     .samples(lambda make, dtype: (Sample((_well_conditioned(make, 2),)),), np.linalg.det)
 )
-_solve = (
+_solve: Op = (
     Op(
         "linalg::_solve(Tensor A, Tensor B) -> Tensor",
         method=False,
@@ -205,13 +205,15 @@ def _cofactors(a: Any, determinant: Any) -> Any:
 def _solve_any(A: Any, B: Any, left: bool) -> Any:
     if A.ndim < 2 or B.ndim < 1:
         raise RuntimeError(
-            f"linalg.solve: The input tensor A must have at least 2 dimensions and B at least 1. Got shapes {list(A.shape)} and {list(B.shape)}."
+            "linalg.solve: The input tensor A must have at least 2 dimensions and B at least 1. Got shapes "
+            f"{list(A.shape)} and {list(B.shape)}."
         )
     vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     if vector:
         if not left:
             raise RuntimeError(
-                "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
+                "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case "
+                "linalg.solve is equivalent to B / A.squeeze(-1)"
             )
         B = B.unsqueeze(-1)
     if not left:

@@ -756,17 +756,21 @@ def gaussian_nll_loss(
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = var * rl.ones_like(input)
-    elif var.numel() and bool((var < 0).any()):
-        raise ValueError("var has negative entry/entries")
-    if var.shape != input.shape:
-        if input.shape[:-1] == var.shape:
-            var = var.unsqueeze(-1)
-        elif not (input.shape[:-1] == var.shape[:-1] and var.shape[-1] == 1) and input.dim() != var.dim():
+        variance = rl.ones_like(input) * var
+    else:
+        if var.numel() and bool((var < 0).any()):
+            raise ValueError("var has negative entry/entries")
+        variance = var
+    if variance.shape != input.shape:
+        if input.shape[:-1] == variance.shape:
+            variance = variance.unsqueeze(-1)
+        elif (
+            not (input.shape[:-1] == variance.shape[:-1] and variance.shape[-1] == 1) and input.dim() != variance.dim()
+        ):
             raise ValueError("var is of incorrect size")
     _reduction_number(reduction)
-    var = var + (var.clamp(min=eps) - var).detach()
-    loss = 0.5 * (rl.log(var) + (input - target) ** 2 / var)
+    variance = variance + (variance.clamp(min=eps) - variance).detach()
+    loss = 0.5 * (rl.log(variance) + (input - target) ** 2 / variance)
     if full:
         loss = loss + 0.9189385332046727
     return _reduced(loss, reduction)

@@ -1,4 +1,4 @@
-"""Records of the special functions. Native loops are in csrc/module.cpp; integers compute in the default float dtype."""
+"""Records of the special functions; native loops are in csrc/module.cpp."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ gammaln = (
     .grad(self=lambda grad, self: grad * digamma.operator(self))
     .samples(_unary(0.2, 6), _scipy("gammaln"))
 )
-digamma = (
+digamma: Op = (
     Op(
         "special::digamma(Tensor self) -> Tensor",
         family=pointwise("float"),
@@ -127,7 +127,7 @@ psi = (
     .grad(self=lambda grad, self: grad * polygamma.operator(1, self))
     .samples(_unary(0.2, 6), _scipy("digamma"))
 )
-polygamma = (
+polygamma: Op = (
     Op(
         "special::polygamma(int n, Tensor self) -> Tensor",
         family=pointwise("float"),
