@@ -131,8 +131,8 @@ PyObject* cross_entropy_call(Call& c) {
   static const Op* class_loss = api->find_op("nn::class_loss");
   const Tensor *input = c.args[0].tensor, *target = c.args[1].tensor;
   const double smoothing = c.args[5].to_double();
-  bool plain = input->ndim >= 2 && target->ndim == input->ndim - 1 && target->sizes[0] == input->sizes[0] && smoothing >= 0 &&
-               smoothing <= 1 && fits(input, target, tensor_or_null(c.args[2]));
+  bool plain = input->ndim >= 2 && target->ndim == input->ndim - 1 && target->sizes[0] == input->sizes[0] &&
+               smoothing >= 0 && smoothing <= 1 && fits(input, target, tensor_or_null(c.args[2]));
   for (int d = 1; plain && d < target->ndim; ++d) plain = target->sizes[d] == input->sizes[d + 1];
   if (!plain) return run_composite(c);
   const Owned all(api->call(class_loss, c.args, 6));

@@ -198,7 +198,8 @@ PyObject* adaptive_unpool_kernel(Call& c) {
 bool is_none(const Arg& a) {
   if (a.kind == Kind::Ints) return a.count == 0;
   if (a.kind != Kind::Object) return a.none();
-  return a.object == Py_None || ((PyTuple_Check(a.object) || PyList_Check(a.object)) && PySequence_Fast_GET_SIZE(a.object) == 0);
+  return a.object == Py_None ||
+         ((PyTuple_Check(a.object) || PyList_Check(a.object)) && PySequence_Fast_GET_SIZE(a.object) == 0);
 }
 
 // Windows as users give them.
@@ -216,11 +217,12 @@ struct Windows {
     if (dilation_arg != nullptr && !read_sizes(*dilation_arg, n, dilation)) return false;
     for (int d = 0; d < n; ++d) {
       constexpr int64_t limit = 1 << 30;
-      if (kernel[d] < 1 || stride[d] < 1 || dilation[d] < 1 || padding[d] < 0 || kernel[d] > limit || dilation[d] > limit ||
-          padding[d] > ((kernel[d] - 1) * dilation[d] + 1) / 2) {
+      if (kernel[d] < 1 || stride[d] < 1 || dilation[d] < 1 || padding[d] < 0 || kernel[d] > limit ||
+          dilation[d] > limit || padding[d] > ((kernel[d] - 1) * dilation[d] + 1) / 2) {
         return false;
       }
-      const int64_t size = input->sizes[input->ndim - n + d], space = size + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
+      const int64_t size = input->sizes[input->ndim - n + d],
+                    space = size + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
       if (space < 0 || size == 0) return false;
       count[d] = space / stride[d] + 1;
     }
@@ -233,8 +235,12 @@ PyObject* max_pool_call(Call& c, int n, bool with_indices) {
   static const Op* max_pool = api->find_op("nn::max_pool");
   Windows w;
   if (!w.read(c, n, &c.args[4], c.args[5].to_bool())) return run_composite(c);
-  Arg args[6] = {c.args[0],           ints_arg(w.kernel, n),   ints_arg(w.stride, n),
-                 ints_arg(w.padding, n), ints_arg(w.dilation, n), ints_arg(w.count, n)};
+  Arg args[6] = {c.args[0],
+                 ints_arg(w.kernel, n),
+                 ints_arg(w.stride, n),
+                 ints_arg(w.padding, n),
+                 ints_arg(w.dilation, n),
+                 ints_arg(w.count, n)};
   Owned both(api->call(max_pool, args, 6));
   return with_indices || !both ? both.release() : Py_NewRef(PyTuple_GET_ITEM(both.get(), 0));
 }
@@ -246,8 +252,9 @@ PyObject* avg_pool_nd(Call& c) {
   static const Op* avg_pool = api->find_op("nn::avg_pool");
   Windows w;
   if (!w.read(c, n, nullptr, c.args[4].to_bool()) || (n > 1 && !c.args[6].none())) return run_composite(c);
-  Arg args[7] = {c.args[0],           ints_arg(w.kernel, n), ints_arg(w.stride, n), ints_arg(w.padding, n),
-                 ints_arg(w.count, n), c.args[5],             int_arg(0)};
+  Arg args[7] = {
+      c.args[0], ints_arg(w.kernel, n), ints_arg(w.stride, n), ints_arg(w.padding, n), ints_arg(w.count, n), c.args[5],
+      int_arg(0)};
   return api->call(avg_pool, args, 7);
 }
 

@@ -129,7 +129,7 @@ class Reduction {
   bool columns_ = false;
   Dim column_{1, 0, 0};
   int64_t unroll_ = 1;                                  // rows of a narrow, dense matrix that are laid side by side
-  int64_t runs_ = 1;        // rows in one block, where they are short
+  int64_t runs_ = 1;                                    // rows in one block, where they are short
   int64_t inner_blocks_ = 1, block_size_ = kReduceRow;  // of the innermost reduced dimension
 };
 
@@ -277,7 +277,8 @@ void Reduction::run() {
   choose_columns();
   const Dim& inner = reduced_[nreduced_ - 1];
   inner_blocks_ = std::max<int64_t>(1, (inner.size + block_size_ - 1) / block_size_);
-  if (!columns_ && nreduced_ > 1 && inner.size < kShortRow && !kernel_.positional) runs_ = kReduceRow / std::max<int64_t>(1, inner.size);
+  if (!columns_ && nreduced_ > 1 && inner.size < kShortRow && !kernel_.positional)
+    runs_ = kReduceRow / std::max<int64_t>(1, inner.size);
   const int64_t blocks = (count(reduced_, nreduced_ - 1) * inner_blocks_ + runs_ - 1) / runs_;
   const int64_t outer = count(kept_, nkept_);
   const int64_t elements = count(reduced_, nreduced_);

@@ -416,8 +416,14 @@ struct Found {
 
 template <int kSize>
 struct IntOf;
-template <> struct IntOf<4> { using type = int32_t; };
-template <> struct IntOf<8> { using type = int64_t; };
+template <>
+struct IntOf<4> {
+  using type = int32_t;
+};
+template <>
+struct IntOf<8> {
+  using type = int64_t;
+};
 
 // The first place of `value` (of any NaN if it is one) among n; it is there.
 template <class W>

@@ -83,7 +83,9 @@ void test_pick() {
   const float x[] = {3, nan, 1, 2, 2, 5};
   float value;
   int64_t place;
-  const auto pick = [&](rl::Pick how, int64_t n, int64_t k) { rl::run_pick(how, DType::Float32, x, &value, &place, 1, n, 1, k); };
+  const auto pick = [&](rl::Pick how, int64_t n, int64_t k) {
+    rl::run_pick(how, DType::Float32, x, &value, &place, 1, n, 1, k);
+  };
   pick(rl::Pick::Kth, 6, 0);
   CHECK(value == 1 && place == 2);
   pick(rl::Pick::Median, 6, 0);

@@ -86,7 +86,8 @@ inline void copy_row(T* to, const T* from, int64_t n) {
 template <class T>
 inline void copy_even(T* to, const T* from, int64_t n) {
   int64_t i = 0;
-  for (; i + kLanes<T> < n; i += kLanes<T>) store(to + i, load_even(from + 2 * i));  // reads no further than the last element
+  for (; i + kLanes<T> < n; i += kLanes<T>)
+    store(to + i, load_even(from + 2 * i));  // reads no further than the last element
   for (; i < n; ++i) to[i] = from[2 * i];
 }
 template <class T>

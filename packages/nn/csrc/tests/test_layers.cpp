@@ -29,7 +29,8 @@ void compare(const char* what, const Values& expected, const std::vector<T>& got
   const double tolerance = sizeof(T) == 4 ? 2e-5 : 1e-11;
   for (size_t i = 0; i < expected.size(); ++i) {
     if (std::fabs(expected[i] - static_cast<double>(got[i])) <= tolerance * (1 + std::fabs(expected[i]))) continue;
-    std::printf("%s: %g instead of %g at %d of %d\n", what, static_cast<double>(got[i]), expected[i], int(i), int(expected.size()));
+    std::printf("%s: %g instead of %g at %d of %d\n", what, static_cast<double>(got[i]), expected[i], int(i),
+                int(expected.size()));
     ++failures;
     return;
   }
@@ -134,32 +135,34 @@ void check_batch_norm(int64_t outer, int64_t channels, int64_t inner) {
     for (int64_t o = 0; o < outer; ++o) {
       for (int64_t i = 0; i < inner; ++i) sum += y[size_t((o * channels + c) * inner + i)];
     }
-    if (std::fabs(sum / static_cast<double>(outer * inner) - b[size_t(c)]) > 1e-9) std::printf("batch_norm: mean\n"), ++failures;
+    if (std::fabs(sum / static_cast<double>(outer * inner) - b[size_t(c)]) > 1e-9)
+      std::printf("batch_norm: mean\n"), ++failures;
   }
   Values dx(x.size()), dw(w.size()), db(w.size());
-  rl::norm_kernels().batch_norm_backward[1]({outer, channels, inner, x.data(), dy.data(), w.data(), mean.data(), scale.data(),
-                                             dx.data(), dw.data(), db.data(), true});
+  rl::norm_kernels().batch_norm_backward[1]({outer, channels, inner, x.data(), dy.data(), w.data(), mean.data(),
+                                             scale.data(), dx.data(), dw.data(), db.data(), true});
   compare_loosely("batch_norm dx", numeric_x, dx);
   compare_loosely("batch_norm dweight", numeric_w, dw);
 }
 
 void check_row_norm(int64_t rows, int64_t length, int64_t period, int64_t repeat) {
   const int64_t weights = period * length / repeat;
-  const Values x = random_values<double>(rows * length), w = random_values<double>(weights), b = random_values<double>(weights);
+  const Values x = random_values<double>(rows * length), w = random_values<double>(weights),
+               b = random_values<double>(weights);
   const Values dy = random_values<double>(rows * length);
   Values mean(static_cast<size_t>(rows)), scale(mean.size());
   const auto norm = [&](const Values& in, const Values& weight) {
     Values y(x.size());
-    rl::norm_kernels().row_norm[1]({rows, length, period, repeat, in.data(), weight.data(), b.data(), y.data(), mean.data(),
-                                    scale.data(), 1e-5});
+    rl::norm_kernels().row_norm[1](
+        {rows, length, period, repeat, in.data(), weight.data(), b.data(), y.data(), mean.data(), scale.data(), 1e-5});
     return y;
   };
   const Values numeric_x = numeric_gradient(x, dy, [&](const Values& v) { return norm(v, w); });
   const Values numeric_w = numeric_gradient(w, dy, [&](const Values& v) { return norm(x, v); });
   norm(x, w);
   Values dx(x.size()), dw(w.size()), db(w.size());
-  rl::norm_kernels().row_norm_backward[1]({rows, length, period, repeat, x.data(), dy.data(), w.data(), mean.data(), scale.data(),
-                                           dx.data(), dw.data(), db.data()});
+  rl::norm_kernels().row_norm_backward[1]({rows, length, period, repeat, x.data(), dy.data(), w.data(), mean.data(),
+                                           scale.data(), dx.data(), dw.data(), db.data()});
   compare_loosely("row_norm dx", numeric_x, dx);
   compare_loosely("row_norm dweight", numeric_w, dw);
 }
@@ -169,7 +172,8 @@ void check_cross_entropy(int64_t outer, int64_t classes, int64_t inner, double s
   const auto x = random_values<T>(outer * classes * inner), w = random_values<T>(classes);
   std::vector<int64_t> target(static_cast<size_t>(outer * inner));
   for (int64_t& t : target) t = pick(-1, classes - 1);  // -1 is ignored
-  std::vector<T> loss(target.size()), normalizer(target.size()), factor(target.size()), dloss(target.size(), T(1)), dx(x.size());
+  std::vector<T> loss(target.size()), normalizer(target.size()), factor(target.size()), dloss(target.size(), T(1)),
+      dx(x.size());
   Values expected(target.size()), slope(x.size());
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < inner; ++i) {
@@ -192,11 +196,11 @@ void check_cross_entropy(int64_t outer, int64_t classes, int64_t inner, double s
     }
   }
   const void* weights = weighted ? w.data() : nullptr;
-  rl::norm_kernels().cross_entropy[kType<T>]({outer, classes, inner, x.data(), weights, target.data(), -1, smoothing, loss.data(),
-                                              normalizer.data(), factor.data()});
+  rl::norm_kernels().cross_entropy[kType<T>]({outer, classes, inner, x.data(), weights, target.data(), -1, smoothing,
+                                              loss.data(), normalizer.data(), factor.data()});
   compare("cross_entropy", expected, loss);
-  rl::norm_kernels().cross_entropy_backward[kType<T>]({outer, classes, inner, x.data(), weights, normalizer.data(), target.data(),
-                                                       -1, smoothing, dloss.data(), 1, 1.0, dx.data()});
+  rl::norm_kernels().cross_entropy_backward[kType<T>]({outer, classes, inner, x.data(), weights, normalizer.data(),
+                                                       target.data(), -1, smoothing, dloss.data(), 1, 1.0, dx.data()});
   compare("cross_entropy_backward", slope, dx);
 }
 
@@ -215,7 +219,8 @@ void check_steps() {
   rl::norm_kernels().sgd[kType<T>](sgd);
   compare("sgd", expected, p);
   for (size_t i = 0; i < p.size(); ++i) {
-    const double a = 0.9 * double(m[i]) + 0.1 * double(g[i]), s = 0.99 * double(v[i]) + 0.01 * double(g[i]) * double(g[i]);
+    const double a = 0.9 * double(m[i]) + 0.1 * double(g[i]),
+                 s = 0.99 * double(v[i]) + 0.01 * double(g[i]) * double(g[i]);
     const double step = 0.01 / (1 - 0.9 * 0.9), root = std::sqrt(s / (1 - 0.99 * 0.99)) + 1e-8;
     expected[i] = double(p[i]) * (1 - 0.01 * 0.1) - step * a / root;
   }
