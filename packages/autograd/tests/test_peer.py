@@ -35,7 +35,9 @@ PROGRAMS = {
     "detach shares versions": "y = x.exp(); y.detach().mul_(2); y.sum().backward()",
     "data does not": "y = x.exp(); y.data.mul_(2); y.sum().backward(); out = x.grad",
     "hooks": "h = x * 2; h.register_hook(lambda g: g * 3); (h * w).sum().backward(); out = grads()",
-    "double backward": "y = (x**3 * w).sum(); lib.autograd.grad(y, x, create_graph=True)[0].sum().backward(); out = grads()",
+    "double backward": (
+        "y = (x**3 * w).sum(); lib.autograd.grad(y, x, create_graph=True)[0].sum().backward(); out = grads()"
+    ),
     "inference tensor in place": "with lib.inference_mode(): i = lib.ones(3)\ni.mul_(2)",
     "inference tensor saved": "with lib.inference_mode(): i = lib.ones(3)\nx * i",
     "inference requires_grad": "with lib.inference_mode(): i = lib.ones(3)\ni.requires_grad_()",

@@ -58,7 +58,8 @@ def test_many_normals_come_in_groups_of_16(n):
         expected[n - 16 :] = box_muller(tail)
     x = torch.randn(n, dtype=torch.float64, generator=generator())
     np.testing.assert_allclose(x.numpy(), expected, rtol=1e-13)
-    np.testing.assert_allclose(torch.randn(16, generator=generator()).numpy(), box_muller((words(16) & np.uint64(0xFFFFFF)).reshape(1, 2, 8) * 2.0**-24), atol=1e-6)  # fmt: skip
+    expected = box_muller((words(16) & np.uint64(0xFFFFFF)).reshape(1, 2, 8) * 2.0**-24)
+    np.testing.assert_allclose(torch.randn(16, generator=generator()).numpy(), expected, atol=1e-6)
 
 
 def test_integers_take_one_word_below_2_28_and_two_from_there():

@@ -3,8 +3,9 @@
 A rule is an expression over operators, as `"grad * conj(other)"`. Names are parameters of the operator, `grad` (or
 `grads[i]` where it has several results), `result` (`results[i]`), and True, False, None, inf, nan, pi; a parameter
 called `grad` or `result` is out of reach. It may call every operator by its name, with keywords, `x.conj()` for
-`conj(x)`, and the functions of csrc/builtins.cpp, as `shape(self)`; what is only asked for its shape or type is not kept
-alive until backward. `a if c else b`, `and`, `or`, `not` and `is None` work on numbers and absent arguments. What a rule
+`conj(x)`, and the functions of csrc/builtins.cpp, as `shape(self)`; what is only asked for its shape or type is not
+kept alive until backward. `a if c else b`, `and`, `or`, `not` and `is None` work on numbers and absent arguments.
+What a rule
 gives is summed, cast and made real by the engine so that it fits the argument.
 
 A Python function is a rule too: it takes what its parameters name, those above and `<parameter>_shape`,
