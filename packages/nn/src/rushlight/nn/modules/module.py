@@ -286,7 +286,7 @@ class Module(ModuleBase):
 
     def _set_registered(self, name: str, value: Any) -> None:
         """Assignment of what is no member to the name of one: None keeps the name, a tensor may replace a buffer."""
-        members: dict[str, Any]
+        members: Any  # one of three dicts
         if name in self._parameters:
             members, expected = self._parameters, f"parameter '{name}' (torch.nn.Parameter or None expected)"
         elif name in self._modules:
