@@ -216,3 +216,22 @@ def test_big_scatter_add_agrees_with_numpy():
             dim, torch.from_numpy(index), torch.from_numpy(source)
         )
         np.testing.assert_array_equal(actual.numpy(), expected)
+
+
+def test_operands_that_share_memory():
+    index = torch.tensor([0, 1, 0])
+    index.scatter_(0, index, torch.tensor([10**12, 5, 7]))
+    assert index.tolist() == [7, 5, 0]
+    mask = torch.tensor([True, False] * 5000)
+    mask.masked_scatter_(mask, torch.zeros(10000, dtype=torch.bool))
+    assert not mask.any()
+    mask = torch.tensor([True] * 8)
+    mask[mask] = False
+    assert not mask.any()
+
+
+def test_masks_with_other_bytes_than_one():
+    mask = torch.tensor([2, 0, 255, 1] * 5000, dtype=torch.uint8).view(torch.bool)
+    x = torch.arange(20000)
+    assert len(x[mask]) == len(torch.nonzero(mask)) == 15000
+    assert x.masked_scatter(mask, x)[:4].tolist() == [0, 1, 1, 2]

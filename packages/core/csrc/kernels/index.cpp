@@ -310,7 +310,7 @@ int64_t count_set(const uint8_t* mask, int64_t n) {
   while (n > 0) {  // in runs that a byte counter per lane can hold
     int64_t run = std::min<int64_t>(n, 1 << 15);
     int32_t sum = 0;
-    for (int64_t i = 0; i < run; ++i) sum += mask[i];
+    for (int64_t i = 0; i < run; ++i) sum += mask[i] != 0;
     total += sum;
     mask += run;
     n -= run;
@@ -345,7 +345,7 @@ void each_mask_chunk(const uint8_t* mask, int64_t n, F&& f) {
 template <class Take>
 void each_set(const uint8_t* mask, int64_t begin, int64_t end, int64_t count, Take&& take) {
   int64_t i = begin, k = 0;
-  while (k < count) {
+  while (k < count && i < end) {
     uint64_t word = 1;
     if (i + 8 <= end) std::memcpy(&word, mask + i, 8);
     if (!word) {
@@ -353,11 +353,11 @@ void each_set(const uint8_t* mask, int64_t begin, int64_t end, int64_t count, Ta
     } else if (count - k > 8 && i + 8 <= end) {
       for (int64_t stop = i + 8; i < stop; ++i) {
         take(i, k);
-        k += mask[i];
+        k += mask[i] != 0;
       }
     } else {
       take(i, k);
-      k += mask[i++];
+      k += mask[i++] != 0;
     }
   }
 }

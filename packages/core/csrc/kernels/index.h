@@ -42,7 +42,7 @@ void gather_lines(const Lines&, int itemsize, const char* self, const char* inde
 // self at index ← self ∘ other. Lines run in parallel, each in order.
 void scatter_lines(const Lines&, Scatter, DType, char* self, const char* index, const char* other);
 
-// ---- masks: n bytes, each 0 or 1
+// ---- masks: n bytes, set where they are not 0
 int64_t count_set(const uint8_t* mask, int64_t n);
 // Dense blocks of `block` bytes whose mask is set, one after the other.
 void compress(const uint8_t* mask, int64_t n, const char* from, int64_t block, char* to);

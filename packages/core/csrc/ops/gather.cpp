@@ -238,7 +238,9 @@ PyObject* scatter_into(Call& c, const char* op, Scatter how) {
            shape_text(index).c_str(), shape_text(self).c_str(), dim, src ? " and to be no larger size than src " : "",
            src ? shape_text(src).c_str() : "");
   }
-  Ref<Tensor> v = line_index(op, self, dim, index);
+  // Indices that the loop itself overwrites would not be the ones that were checked.
+  Ref<Tensor> apart = c.inplace && index->storage == self->storage ? clone(index) : Ref<Tensor>::borrow(index);
+  Ref<Tensor> v = line_index(op, self, dim, apart.get());
   Ref<Tensor> source = src ? Ref<Tensor>::borrow(c.args[3].tensor) : Ref<Tensor>();
   if (source && source->storage == self->storage && c.inplace) source = clone(source.get());
   Value value;
@@ -344,7 +346,7 @@ PyObject* masked_scatter_kernel(Call& c) {
   Dims shape(self->ndim, self->sizes);
   if (!c.inplace) broadcast("masked_scatter", shape, mask->ndim, mask->sizes);
   Ref<Tensor> m = expand(mask, shape.n, shape.v), values = contiguous(source);
-  m = contiguous(m.get());
+  m = m->storage == self->storage ? clone(contiguous(m.get()).get()) : contiguous(m.get());
   Ref<Tensor> whole = expand(detach(self).get(), shape.n, shape.v);
   Ref<Tensor> r =
       c.inplace && self->contiguous() ? Ref<Tensor>::borrow(self) : empty(shape.n, shape.v, self->dtype, self->device);
