@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from types import ModuleType
 from typing import Any
 
@@ -151,7 +150,7 @@ class MissingWheel(ModuleNotFoundError):
     """A module of a wheel that is not installed was imported."""
 
 
-class _MissingWheelFinder(MetaPathFinder):
+class _MissingWheelFinder:  # no importlib.abc.MetaPathFinder: that module is slow to import
     """Last on sys.meta_path: says which wheel a missing module of rushlight is in."""
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> None:
