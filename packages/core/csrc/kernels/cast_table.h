@@ -1,6 +1,6 @@
 // Where the ISA source of casts puts its loops.
 #pragma once
-#include "isa.h"
+#include "rushlight/isa.h"
 #include "pointwise.h"
 
 namespace rl {

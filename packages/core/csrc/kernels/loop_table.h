@@ -1,6 +1,6 @@
 // Where the ISA sources put their pointwise loops.
 #pragma once
-#include "isa.h"
+#include "rushlight/isa.h"
 #include "pointwise.h"
 
 namespace rl {

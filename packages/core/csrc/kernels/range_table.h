@@ -1,6 +1,6 @@
 // Where the ISA source of ranges puts its functions.
 #pragma once
-#include "isa.h"
+#include "rushlight/isa.h"
 #include "pointwise.h"
 
 namespace rl {

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "isa.h"
+#include "rushlight/isa.h"
 #include "rushlight/dtype.h"
 
 namespace rl {

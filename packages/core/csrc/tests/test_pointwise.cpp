@@ -14,7 +14,7 @@
 
 #include "../kernels/copy.h"
 #include "../kernels/half.h"
-#include "../kernels/isa.h"
+#include "rushlight/isa.h"
 #include "../kernels/iterator.h"
 #include "../parallel.h"
 
