@@ -289,6 +289,12 @@ RL_INLINE T exp(T x) {
   return x <= R::kExpHigh - T(M_LN2) * kShift ? finite : x + R::kInf;  // NaN comes through
 }
 
+// Where e^x is subnormal, 0, infinite or NaN.
+template <class T>
+RL_INLINE bool exp_ends(T x) {
+  return !(x >= Real<T>::kExpSubnormal && x <= Real<T>::kExpHigh);
+}
+
 template <class T>
 RL_INLINE T exp2(T x) {
   using R = Real<T>;
