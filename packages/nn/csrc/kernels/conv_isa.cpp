@@ -262,7 +262,7 @@ void run_unit(const TapConv& g, const Unit& u, const Layout& l, const T* filled,
         int64_t w = 0;
         if (g.out_stride[2] == 1) {
           for (; w + kLanes<T> <= u.out_size[2]; w += kLanes<T>) store(to + w, load(from + w) + bias);
-          if (w < u.out_size[2]) store<T>(to + w, load(from + w) + bias, u.out_size[2] - w);
+          if (w < u.out_size[2]) store<T>(to + w, load(from + w, u.out_size[2] - w) + bias, u.out_size[2] - w);
         } else {
           for (; w < u.out_size[2]; ++w) to[w * g.out_stride[2]] = from[w] + bias;
         }
