@@ -399,7 +399,7 @@ void check_integers() {
     is("fmod", rem[i], r);
     is("remainder", mod[i], down ? r + y : r);
     const int width = sizeof(T) * 8;
-    is("left shift", left[i], y < 0 || y >= width ? 0 : x << static_cast<int>(y));
+    is("left shift", left[i], y < 0 || y >= width ? 0 : x * (W(1) << static_cast<int>(y)));
     is("right shift", right[i], y < 0 || y >= width ? (x < 0 ? -1 : 0) : x >> static_cast<int>(y));
     W p = 1;
     if (y >= 0 && y < 200) {
