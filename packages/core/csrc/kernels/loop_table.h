@@ -1,7 +1,7 @@
 // Where the ISA sources put their pointwise loops.
 #pragma once
-#include "rushlight/isa.h"
 #include "pointwise.h"
+#include "rushlight/isa.h"
 
 namespace rl {
 

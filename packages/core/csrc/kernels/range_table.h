@@ -1,7 +1,7 @@
 // Where the ISA source of ranges puts its functions.
 #pragma once
-#include "rushlight/isa.h"
 #include "pointwise.h"
+#include "rushlight/isa.h"
 
 namespace rl {
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <cstdint>
 
-#include "rushlight/isa.h"
 #include "rushlight/dtype.h"
+#include "rushlight/isa.h"
 
 namespace rl {
 

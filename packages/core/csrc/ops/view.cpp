@@ -780,7 +780,8 @@ PyObject* view_as_complex_kernel(Call& c) {
   if (t->sizes[last] != 2) fail(PyExc_RuntimeError, "Tensor must have a last dimension of size 2");
   if (t->strides[last] != 1)
     fail(PyExc_RuntimeError,
-         "Tensor must have a last dimension with stride 1; view_as_complex does not support strides %s. Call contiguous() first.",
+         "Tensor must have a last dimension with stride 1; view_as_complex does not support strides %s. Call "
+         "contiguous() first.",
          shape_text(t->ndim, t->strides).c_str());
   Geometry g(t);
   g.erase(last);

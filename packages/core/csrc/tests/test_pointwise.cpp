@@ -14,9 +14,9 @@
 
 #include "../kernels/copy.h"
 #include "../kernels/half.h"
-#include "rushlight/isa.h"
 #include "../kernels/iterator.h"
 #include "../parallel.h"
+#include "rushlight/isa.h"
 
 namespace {
 
