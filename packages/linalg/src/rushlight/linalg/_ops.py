@@ -50,9 +50,9 @@ inv = (
             LinAlgError: A matrix is singular; names the batch element.
 
         Example:
-            >>> rushlight.linalg.inv(rushlight.eye(2) * 2)
-            tensor([[0.5000, 0.0000],
-                    [0.0000, 0.5000]])
+            >>> rushlight.linalg.inv(rushlight.tensor([[2.0, 1.0], [1.0, 1.0]]))
+            tensor([[ 1., -1.],
+                    [-1.,  2.]])
         """,
     )
     .array(lambda xp, a: xp.linalg.inv(a))
