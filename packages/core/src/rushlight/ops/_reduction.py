@@ -261,11 +261,11 @@ def _extreme(name: str, place: str, adjective: str) -> tuple[Op, Op, Op]:
         .composite(lambda self, other: _of_two(f"{name}imum", self, other))
         .samples(lambda make, dtype: (Sample((make(3, 4), make(4))),), getattr(np, f"{name}imum"))
     )
-    return whole, along, pair
+    return whole, pair, along
 
 
-max_, max_dim, max_other = _extreme("max", "argmax", "largest")
-min_, min_dim, min_other = _extreme("min", "argmin", "smallest")
+max_, max_other, max_dim = _extreme("max", "argmax", "largest")
+min_, min_other, min_dim = _extreme("min", "argmin", "smallest")
 
 # -- truth
 

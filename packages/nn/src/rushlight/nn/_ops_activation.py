@@ -210,7 +210,6 @@ gelu = (
         family=COMPOSITE,
         method=False,
         inplace=True,
-        out=False,
         doc="x times the normal distribution function of x, or its approximation by tanh.",
     )
     .composite(gelu_composite)

@@ -22,7 +22,6 @@ linear = (
         "nn::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
         family=COMPOSITE,
         method=False,
-        out=False,
         doc="``input @ weight.T + bias``: (*, in) with weight (out, in) and bias (out,) to (*, out).",
     )
     .composite(linear_composite)

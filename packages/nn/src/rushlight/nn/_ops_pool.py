@@ -362,7 +362,6 @@ def _avg_record(n: int) -> Op:
             f"bool ceil_mode=False, bool count_include_pad=True{divisor}) -> Tensor",
             family=COMPOSITE,
             method=False,
-            out=False,
             doc=f"The mean of each window of a {n}d input (N, C, *) or (C, *).",
         )
         .composite(_avg_pool(n))
