@@ -117,14 +117,13 @@ def isolation(session: nox.Session, package: str) -> None:
 
 @nox.session(requires=[BUILT])
 def editable(session: nox.Session) -> None:
-    """Import every area from wheels, and from wheels beside an editable core."""
+    """Import every area from wheels, from editable installs, and from both mixes of them."""
     install_build_tools(session)
     native = [name for name in PROJECTS if (ROOT / "packages" / name / "src").is_dir()]
     others = [name for name in native if name != "core"]
     session.install(*foreign_dependencies(*native))
     code = "import rushlight; " + "; ".join(f"import rushlight.{name}" for name in others)
-    # An editable sibling hides core: scikit-build-core's finder of the one installed last takes all of `rushlight`.
-    for editables in (["core"], []):
+    for editables in (native, ["core"], others, []):
         for name in native:
             source = ["-e", f"./packages/{name}"] if name in editables else [str(wheel(name))]
             session.install("-q", "--no-deps", "--no-build-isolation", "--force-reinstall", *source)
