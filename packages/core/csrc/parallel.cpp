@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <exception>
@@ -86,7 +87,13 @@ void leave_cpu(int) {}
 
 constexpr int kWorkerSpins = 512;    // about 25 us of pauses before a worker sleeps: from one op to the next
 constexpr int kCallerSpins = 256;    // about 10 us before a caller sleeps until the last chunk is done
-constexpr int kChunksPerThread = 4;  // lets a thread that has a core take the share of one that has none
+constexpr int kChunksPerThread = 6;  // lets a thread that has a core take the share of one that has none
+constexpr int kChunksPerGrain = 4;
+constexpr int kLeftToOwner = 2;
+constexpr double kWorthWaking = 50000;       // nanoseconds of work that pay for waking a worker
+constexpr double kWorthSharing = 3500;       // ... for handing a part to one that is awake
+constexpr int64_t kLoopNanoseconds = 60000;  // calls that follow each other in less are a loop
+constexpr int kLoopCalls = 8;
 constexpr int kMaxThreads = 1024;
 constexpr int kMaxShares = 64;
 
@@ -96,30 +103,41 @@ struct Job {
   // Chunks that one thread takes first: calls on the same memory find it in the cache of the same core.
   struct Share {
     alignas(64) std::atomic<int64_t> next{0};
-    int64_t end = 0;
+    int64_t begin = 0, end = 0;
+    std::atomic<bool> owned{false};  // its own thread is at work on it
   };
   void (*fn)(void*, int64_t, int64_t) = nullptr;
   void* ctx = nullptr;
   int64_t begin = 0, end = 0, chunk = 0, chunks = 0;
   Share shares[kMaxShares];
   int nshares = 1;
+  bool descending = false;  // every other job: what the last one touched last is still in the cache
   std::atomic<bool> failed{false};
   std::exception_ptr error;  // written by the thread that set `failed`
 
   void divide(int threads) {
     nshares = std::min(threads, kMaxShares);
+    descending = !descending;
     for (int i = 0; i < nshares; ++i) {
-      shares[i].next.store(chunks * i / nshares, std::memory_order_relaxed);
+      shares[i].begin = chunks * i / nshares;
       shares[i].end = chunks * (i + 1) / nshares;
+      shares[i].next.store(shares[i].begin, std::memory_order_relaxed);
+      shares[i].owned.store(false, std::memory_order_relaxed);
     }
   }
 
   // The thread's own share, then what the others have not started.
   void work(int seat) {
     t_in_region = true;
+    if (seat < nshares) shares[seat].owned.store(true, std::memory_order_relaxed);
     for (int k = 0; k < nshares; ++k) {
       Share& share = shares[(seat + k) % nshares];
-      for (int64_t i; (i = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;) {
+      // The last chunks of a thread at work end sooner there: their memory is in its cache.
+      const int64_t left = k == 0 || !share.owned.load(std::memory_order_relaxed) ? 0 : (share.end - share.begin) / kLeftToOwner;
+      while (share.end - share.next.load(std::memory_order_relaxed) > left) {
+        const int64_t turn = share.next.fetch_add(1, std::memory_order_relaxed);
+        if (turn >= share.end) break;
+        const int64_t i = descending ? share.begin + share.end - 1 - turn : turn;
         const int64_t b = begin + i * chunk;
         try {
           fn(ctx, b, i + 1 == chunks ? end : b + chunk);
@@ -138,6 +156,8 @@ class Pool {
   // False if another thread's job holds the workers.
   bool try_acquire() { return !busy_.exchange(true, std::memory_order_acquire); }
   void release() { busy_.store(false, std::memory_order_release); }
+
+  bool awake() const { return started_.load(std::memory_order_relaxed) > sleepers_.load(std::memory_order_relaxed); }
 
   // Fills `job` first, then call run() with the number of workers that may join. Needs try_acquire().
   void run(int helpers) {
@@ -186,7 +206,7 @@ class Pool {
       pthread_sigmask(SIG_SETMASK, &old, nullptr);
 #endif
       if (!started) break;
-      ++workers_;
+      started_.store(++workers_, std::memory_order_relaxed);
     }
     return workers_;
   }
@@ -214,7 +234,7 @@ class Pool {
 
   alignas(64) std::atomic<uint32_t> state_{0};
   alignas(64) std::atomic<uint32_t> epoch_{0};
-  std::atomic<int> sleepers_{0};
+  std::atomic<int> sleepers_{0}, started_{0};
   std::atomic<int> caller_cpu_{-1};
   std::atomic<bool> busy_{false};
   int workers_ = 0;  // guarded by busy_
@@ -277,6 +297,19 @@ void set_num_threads(int n) {
 
 bool in_parallel_region() { return t_in_region; }
 
+bool worth_threads(double nanoseconds) {
+  if (nanoseconds >= kWorthWaking) return true;
+  if (nanoseconds < kWorthSharing) return false;
+  if (pool().awake()) return true;
+  // A loop of such calls wakes the workers once, and finds them awake from then on.
+  static std::atomic<int64_t> last{0};
+  static std::atomic<int> streak{0};
+  const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+  const bool follows = now - last.exchange(now, std::memory_order_relaxed) < kLoopNanoseconds;
+  streak.store(follows ? streak.load(std::memory_order_relaxed) + 1 : 0, std::memory_order_relaxed);
+  return streak.load(std::memory_order_relaxed) >= kLoopCalls;
+}
+
 void parallel_run(int64_t begin, int64_t end, int64_t grain, void (*fn)(void*, int64_t, int64_t), void* ctx) {
   if (end <= begin) return;
   const int64_t n = end - begin;
@@ -290,7 +323,7 @@ void parallel_run(int64_t begin, int64_t end, int64_t grain, void (*fn)(void*, i
   job.ctx = ctx;
   job.begin = begin;
   job.end = end;
-  job.chunk = std::max(grain, (n - 1) / (threads * kChunksPerThread) + 1);
+  job.chunk = std::max((grain - 1) / kChunksPerGrain + 1, (n - 1) / (threads * kChunksPerThread) + 1);
   job.chunks = (n - 1) / job.chunk + 1;
   job.divide(static_cast<int>(threads));
   job.failed.store(false, std::memory_order_relaxed);

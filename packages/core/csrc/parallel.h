@@ -15,8 +15,11 @@ void set_num_threads(int n);
 // True on a thread that is running a chunk: a nested region runs in place.
 bool in_parallel_region();
 
-// Calls fn(ctx, b, e) over disjoint chunks that cover [begin, end), none smaller than `grain` except the last. The
-// first exception that a chunk throws is rethrown here, once no chunk runs any more.
+// Whether work of so many nanoseconds ends sooner on several threads: less will do while the workers are awake.
+bool worth_threads(double nanoseconds);
+
+// Calls fn(ctx, b, e) over disjoint chunks that cover [begin, end), in any order, on no more threads than there are
+// grains. The first exception that a chunk throws is rethrown here, once no chunk runs any more.
 void parallel_run(int64_t begin, int64_t end, int64_t grain, void (*fn)(void*, int64_t, int64_t), void* ctx);
 
 template <class F>

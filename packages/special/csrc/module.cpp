@@ -1,4 +1,5 @@
-// rushlight.special._C: pointwise loops of the special functions, in float32 (computed in double) and float64.
+// rushlight.special._C: pointwise loops of the special functions that core has none for, in float32
+// (computed in double) and float64.
 #include <rushlight/api.h>
 
 #include <cmath>
@@ -29,14 +30,7 @@ double cospi(double x) {
   return r == 0.5 ? 0 : r < 0.5 ? std::cos(kPi * r) : -std::cos(kPi * (1 - r));
 }
 
-double error_function(double x) { return std::erf(x); }
 double complementary_error_function(double x) { return std::erfc(x); }
-
-double expit(double x) {
-  if (x >= 0) return 1 / (1 + std::exp(-x));
-  double e = std::exp(x);
-  return e / (1 + e);
-}
 
 double gammaln(double x) {
   if (std::isinf(x)) return kInf;
@@ -137,8 +131,7 @@ PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__C() {
   if (rl::import_api("rushlight-special") < 0) return nullptr;
-  if (add<error_function>("special::erf") < 0 || add<complementary_error_function>("special::erfc") < 0 ||
-      add<expit>("special::expit") < 0 || add<gammaln>("special::gammaln") < 0 ||
+  if (add<complementary_error_function>("special::erfc") < 0 || add<gammaln>("special::gammaln") < 0 ||
       add<digamma>("special::digamma") < 0 || add<digamma>("special::psi") < 0)
     return nullptr;
   if (api->register_loop("special::polygamma", DType::Float32, polygamma_loop<float>) < 0 ||

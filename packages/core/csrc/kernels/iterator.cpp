@@ -1,5 +1,6 @@
 #include "iterator.h"
 
+#include <atomic>
 #include <chrono>
 
 #include "../parallel.h"
@@ -53,8 +54,33 @@ namespace {
 // Below this many elements not even the dearest loop is worth a second thread.
 constexpr int64_t kSmall = 8192;
 constexpr int64_t kProbe = 2048;
-constexpr double kWorthNanoseconds = 50000;  // work that a second thread shortens
-constexpr double kChunkNanoseconds = 8000;   // short, so that threads end together
+constexpr int kProbes = 8;
+constexpr double kGrainNanoseconds = 2000;
+
+// Nanoseconds per element of a loop: the least of some probes, since the first ones also pay for cold memory. Two loops
+// that share a slot take turns to learn.
+struct LoopCost {
+  std::atomic<Loop> loop{nullptr};
+  std::atomic<int> probes{0};
+  std::atomic<float> cost{0};
+
+  void learn(float measured) {
+    const int before = probes.load(std::memory_order_relaxed);
+    const float least = cost.load(std::memory_order_relaxed);
+    cost.store(before == 0 || measured < least ? measured : least, std::memory_order_relaxed);
+    probes.store(before + 1, std::memory_order_relaxed);
+  }
+};
+
+LoopCost& cost_of(Loop loop) {
+  static LoopCost costs[256];
+  LoopCost& slot = costs[(reinterpret_cast<uintptr_t>(loop) >> 4) % 256];
+  if (slot.loop.load(std::memory_order_relaxed) != loop) {
+    slot.loop.store(loop, std::memory_order_relaxed);
+    slot.probes.store(0, std::memory_order_relaxed);
+  }
+  return slot;
+}
 
 int64_t nanoseconds() {
   using namespace std::chrono;
@@ -151,16 +177,21 @@ void run_pointwise(Loop loop, int ndim, const int64_t* shape, int nops, char* co
           : run_rows(loop, nest, data, params, begin, end);
   };
   if (nest.numel < kSmall || num_threads() == 1 || in_parallel_region()) return run(0, nest.numel);
-  // The loops differ a hundredfold in cost: the first elements tell how much work a thread should take.
-  const int64_t start = nanoseconds();
-  const int64_t probe = kProbe / unit * unit;
-  run(0, probe);
-  const double cost = static_cast<double>(nanoseconds() - start + 1) / static_cast<double>(probe);
-  const int64_t rest = nest.numel - probe;
-  const int64_t chunk = static_cast<int64_t>(kChunkNanoseconds / cost) & -kProbe;
-  const int64_t grain = rest * cost < kWorthNanoseconds ? rest : chunk < kSmall ? kSmall : chunk;
+  // The loops differ a hundredfold in cost: the first calls of a loop are timed.
+  LoopCost& known = cost_of(loop);
+  int64_t done = 0;
+  if (known.probes.load(std::memory_order_relaxed) < kProbes) {
+    const int64_t start = nanoseconds();
+    done = kProbe / unit * unit;
+    run(0, done);
+    known.learn(static_cast<float>(nanoseconds() - start + 1) / static_cast<float>(done));
+  }
+  const double cost = known.cost.load(std::memory_order_relaxed);
+  const int64_t rest = nest.numel - done;
+  const int64_t least = static_cast<int64_t>(kGrainNanoseconds / cost) & -kProbe;
+  const int64_t grain = !worth_threads(rest * cost) ? rest : least < kSmall ? kSmall : least;
   parallel_for(0, rest / unit, grain / unit,
-               [&](int64_t begin, int64_t end) { run(begin * unit + probe, end * unit + probe); });
+               [&](int64_t begin, int64_t end) { run(begin * unit + done, end * unit + done); });
 }
 
 }  // namespace rl

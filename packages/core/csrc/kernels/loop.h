@@ -304,20 +304,26 @@ struct Kernel {
     for (int64_t i = 0; i < n; ++i) o[i] = static_cast<R>(evaluate<F>(params, load<A>(source[K], i)...));
   }
 
-  // The formula for all elements, then `Serve` for the rare ones. R has the size of the inputs.
+  // The formula for all elements, then `Serve` for the rare ones, whose inputs must still be there. R has their size.
   template <size_t... K>
-  static inline void guarded_loop(char* out, const char* const* in, int64_t n, std::index_sequence<K...> all) {
+  static inline void guarded_loop(char* out, const char* const* in, int64_t n, std::index_sequence<K...>) {
     using Flag = std::conditional_t<sizeof(R) == 4, int32_t, int64_t>;  // as wide as the elements, to vectorise
-    Flag rare = 0;
-    for (int64_t i = 0; i < n; ++i) rare |= formula<typename G::Test>()(load<A>(in[K], i)...) ? Flag(1) : Flag(0);
     R buffer[kGuardBlock];
-    loop(rare ? reinterpret_cast<char*>(buffer) : out, in, n, Values(nullptr), all);
-    if (__builtin_expect(rare == 0, 1)) return;
+    const bool in_place = ((in[K] == out) | ...);
+    R* o = in_place ? buffer : reinterpret_cast<R*>(out);
+    const char* const source[] = {in[K]...};
+    Flag rare = 0;
+#pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
-      if (formula<typename G::Test>()(load<A>(in[K], i)...))
-        buffer[i] = formula<typename G::Serve>()(load<A>(in[K], i)...);
+      rare |= formula<typename G::Test>()(load<A>(source[K], i)...) ? Flag(1) : Flag(0);
+      o[i] = formula<F>()(load<A>(source[K], i)...);
     }
-    __builtin_memcpy(out, buffer, n * sizeof(R));
+    if (__builtin_expect(rare != 0, 0)) {
+      for (int64_t i = 0; i < n; ++i) {
+        if (formula<typename G::Test>()(load<A>(in[K], i)...)) o[i] = formula<typename G::Serve>()(load<A>(in[K], i)...);
+      }
+    }
+    if (in_place) __builtin_memcpy(out, buffer, n * sizeof(R));
   }
 
   // n is a multiple of kBlock, which spares the remainder of the loop.

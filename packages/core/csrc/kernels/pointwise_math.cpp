@@ -182,9 +182,10 @@ void fill_exponentials(Registrar& ops) {
 }
 
 void fill_logarithms(Registrar& ops) {
-  ops.unary<Floats>("log", RL_FORMULA(log));
-  ops.unary<Floats>("log2", RL_FORMULA(log2));
-  ops.unary<Floats>("log10", RL_FORMULA(log10));
+  const auto ends = RL_FORMULA(log_ends);
+  ops.guarded<1, Floats>("log", [](auto x) { return vm::log<true>(x); }, ends, RL_FORMULA(log));
+  ops.guarded<1, Floats>("log2", [](auto x) { return vm::log2<true>(x); }, ends, RL_FORMULA(log2));
+  ops.guarded<1, Floats>("log10", [](auto x) { return vm::log10<true>(x); }, ends, RL_FORMULA(log10));
   ops.unary<Floats>("log1p", RL_FORMULA(log1p));
   ops.unary<Floats>("asinh", RL_FORMULA(asinh));
   ops.unary<Floats>("acosh", RL_FORMULA(acosh));

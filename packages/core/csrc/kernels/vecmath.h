@@ -357,10 +357,11 @@ struct Log {
   T f, e;
 };
 
-template <class T>
+// kNormal: x is a normal number.
+template <bool kNormal = false, class T>
 RL_INLINE Log<T> log_reduced(T x) {
   using R = Real<T>;
-  const bool subnormal = x < R::kMin;
+  const bool subnormal = !kNormal && x < R::kMin;
   const UInt<T> b = bits(subnormal ? x * (R::kInt * 4) : x);
   // The exponent stays positive here: a signed 64-bit shift and conversion are slow before AVX-512.
   const UInt<T> e = (b - R::kSqrtHalf + (UInt<T>(R::kBias + 1) << R::kMantissa)) >> R::kMantissa;
@@ -398,9 +399,17 @@ RL_INLINE T log_core(Log<T> a, T correction) {
   return madd(a.e, R::kLn2Hi, a.f - (T(0.5) * a.f * a.f - tail));
 }
 
+// Where a logarithm is not that of a positive normal number.
 template <class T>
+RL_INLINE bool log_ends(T x) {
+  return bits(x) - bits(Real<T>::kMin) >= bits(Real<T>::kInf) - bits(Real<T>::kMin);
+}
+
+// kNormal: log_ends(x) is false.
+template <bool kNormal = false, class T>
 RL_INLINE T log(T x) {
-  return log_special(x, log_core(log_reduced(x), T(0)));
+  const T y = log_core(log_reduced<kNormal>(x), T(0));
+  return kNormal ? y : log_special(x, y);
 }
 
 template <class T>
@@ -416,10 +425,10 @@ RL_INLINE T log1p(T x) {
 }
 
 // log(x) in another base: log2 and log10 of fdlibm, which multiply by a constant in two parts.
-template <class T>
+template <bool kNormal, class T>
 RL_INLINE T log_based(T x, T inverse_hi, T inverse_lo, T two_hi, T two_lo) {
   using R = Real<T>;
-  const Log<T> a = log_reduced(x);
+  const Log<T> a = log_reduced<kNormal>(x);
   const T square = T(0.5) * a.f * a.f;
   const T hi = from_bits<T>(bits(a.f - square) & R::kHighMask);
   const T lo = (a.f - hi) - square + log_tail(a.f);
@@ -428,16 +437,16 @@ RL_INLINE T log_based(T x, T inverse_hi, T inverse_lo, T two_hi, T two_lo) {
   const T sum = whole + part;
   T rest = madd(a.e, two_lo, madd(lo + hi, inverse_lo, lo * inverse_hi));
   rest += (whole - sum) + part;
-  return log_special(x, sum + rest);
+  return kNormal ? sum + rest : log_special(x, sum + rest);
 }
-template <class T>
+template <bool kNormal = false, class T>
 RL_INLINE T log2(T x) {
-  return log_based(x, Real<T>::kLog2eHi, Real<T>::kLog2eLo, T(1), T(0));
+  return log_based<kNormal>(x, Real<T>::kLog2eHi, Real<T>::kLog2eLo, T(1), T(0));
 }
-template <class T>
+template <bool kNormal = false, class T>
 RL_INLINE T log10(T x) {
   using R = Real<T>;
-  return log_based(x, R::kLog10eHi, R::kLog10eLo, R::kLog10Of2Hi, R::kLog10Of2Lo);
+  return log_based<kNormal>(x, R::kLog10eHi, R::kLog10eLo, R::kLog10Of2Hi, R::kLog10Of2Lo);
 }
 
 template <class T>
@@ -645,7 +654,7 @@ RL_INLINE T erf(T x) {
   const T a = vm::abs(x);
   const T small = madd(x, polynomial(x * x, R::kErf), x);
   const T end = a < R::kErfcEnd ? a : R::kErfcEnd;
-  const T large = 1 - vm::exp(-polynomial(end, R::kErfc));
+  const T large = 1 - vm::exp<0, true>(-polynomial(end, R::kErfc));
   const T y = a < 1 ? small : copysign(large, x);
   return isnan(x) ? x : y;
 }

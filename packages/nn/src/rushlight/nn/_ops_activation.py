@@ -196,11 +196,86 @@ log_sigmoid = (
 )
 
 
+# ---- GELU: D. Hendrycks and K. Gimpel, Gaussian Error Linear Units (2016) ----
+
+_TANH_SLOPE, _TANH_CUBIC = math.sqrt(2 / math.pi), 0.044715
+
+
+def _binary(make: Any, dtype: Any) -> Any:
+    for shape in ((), (5,), (3, 4), (2, 0, 3)):
+        yield Sample((make(*shape), make(*shape, low=-4, high=4)))
+
+
+def normal_cdf(xp: Any, x: Any) -> Any:
+    return 0.5 * (1 + xp.vectorize(math.erf, otypes=[x.dtype])(x * math.sqrt(0.5)))
+
+
+def gelu_exact_backward_array(xp: Any, grad: Any, x: Any) -> Any:
+    return grad * (normal_cdf(xp, x) + x * xp.exp(-0.5 * x * x) / math.sqrt(2 * math.pi))
+
+
+def gelu_tanh_array(xp: Any, x: Any) -> Any:
+    return 0.5 * x * (1 + xp.tanh(_TANH_SLOPE * (x + _TANH_CUBIC * x * x * x)))
+
+
+def gelu_tanh_backward_array(xp: Any, grad: Any, x: Any) -> Any:
+    tanh = xp.tanh(_TANH_SLOPE * (x + _TANH_CUBIC * x * x * x))
+    slope = _TANH_SLOPE * (1 + 3 * _TANH_CUBIC * x * x)
+    return 0.5 * grad * (1 + tanh + x * (1 - tanh * tanh) * slope)
+
+
+def gelu_tanh_curvature(grad: Tensor, output_grad: Tensor, self: Tensor) -> Tensor:
+    square = self * self
+    tanh = rl.tanh(_TANH_SLOPE * (self + _TANH_CUBIC * square * self))
+    slope = _TANH_SLOPE * (1 + 3 * _TANH_CUBIC * square)
+    bend = 3 * _TANH_SLOPE * _TANH_CUBIC * square - self * tanh * slope * slope
+    return grad * output_grad * (1 - tanh * tanh) * (slope + bend)
+
+
+gelu_exact = (
+    Op("nn::gelu_exact(Tensor self) -> Tensor", family=pointwise(loop="gelu"), method=False, doc="``x * P(X <= x)``.")
+    .array(lambda xp, x: x * normal_cdf(xp, x))
+    .grad(self="gelu_exact_backward(grad, self)")
+    .samples(_unary())
+)
+gelu_exact_backward = (
+    Op(
+        "nn::gelu_exact_backward(Tensor output_grad, Tensor self) -> Tensor",
+        family=pointwise(loop="gelu_backward"),
+        method=False,
+        doc="The gradient of ``gelu_exact``.",
+    )
+    .array(gelu_exact_backward_array)
+    .grad(
+        output_grad="gelu_exact_backward(grad, self)",
+        self=f"grad * output_grad * (2 - self * self) * exp(-0.5 * self * self) * {1 / math.sqrt(2 * math.pi)!r}",
+    )
+    .samples(_binary)
+)
+gelu_tanh = (
+    Op("nn::gelu_tanh(Tensor self) -> Tensor", family=pointwise(), method=False, doc="``gelu_exact``, nearly, by tanh.")
+    .array(gelu_tanh_array)
+    .grad(self="gelu_tanh_backward(grad, self)")
+    .samples(_unary())
+)
+gelu_tanh_backward = (
+    Op(
+        "nn::gelu_tanh_backward(Tensor output_grad, Tensor self) -> Tensor",
+        family=pointwise(),
+        method=False,
+        doc="The gradient of ``gelu_tanh``.",
+    )
+    .array(gelu_tanh_backward_array)
+    .grad(output_grad="gelu_tanh_backward(grad, self)", self=gelu_tanh_curvature)
+    .samples(_binary)
+)
+
+
 def gelu_composite(self: Tensor, *, approximate: str) -> Tensor:
     if approximate == "tanh":
-        return 0.5 * self * (1 + rl.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self * self * self)))
+        return gelu_tanh.operator(self)
     if approximate == "none":
-        return 0.5 * self * (1 + rl.special.erf(self * math.sqrt(0.5)))
+        return gelu_exact.operator(self)
     raise RuntimeError(f"approximate argument must be either none or tanh, got approximate={approximate!r}.")
 
 
@@ -213,7 +288,7 @@ gelu = (
         doc="x times the normal distribution function of x, or its approximation by tanh.",
     )
     .composite(gelu_composite)
-    .samples(lambda make, dtype: (Sample((make(3, 4),), {"approximate": "tanh"}),))
+    .samples(lambda make, dtype: [Sample((make(3, 4),), {"approximate": form}) for form in ("none", "tanh")])
 )
 
 

@@ -84,7 +84,7 @@ erfc = (
 expit = (
     Op(
         "special::expit(Tensor self) -> Tensor",
-        family=pointwise("float"),
+        family=pointwise("float", loop="sigmoid"),
         method=False,
         doc="The logistic function 1 / (1 + exp(-x)); the same as `rushlight.sigmoid`.",
     )
