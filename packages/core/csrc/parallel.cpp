@@ -133,7 +133,8 @@ struct Job {
     for (int k = 0; k < nshares; ++k) {
       Share& share = shares[(seat + k) % nshares];
       // The last chunks of a thread at work end sooner there: their memory is in its cache.
-      const int64_t left = k == 0 || !share.owned.load(std::memory_order_relaxed) ? 0 : (share.end - share.begin) / kLeftToOwner;
+      const int64_t left =
+          k == 0 || !share.owned.load(std::memory_order_relaxed) ? 0 : (share.end - share.begin) / kLeftToOwner;
       while (share.end - share.next.load(std::memory_order_relaxed) > left) {
         const int64_t turn = share.next.fetch_add(1, std::memory_order_relaxed);
         if (turn >= share.end) break;

@@ -320,7 +320,8 @@ struct Kernel {
     }
     if (__builtin_expect(rare != 0, 0)) {
       for (int64_t i = 0; i < n; ++i) {
-        if (formula<typename G::Test>()(load<A>(in[K], i)...)) o[i] = formula<typename G::Serve>()(load<A>(in[K], i)...);
+        if (formula<typename G::Test>()(load<A>(in[K], i)...))
+          o[i] = formula<typename G::Serve>()(load<A>(in[K], i)...);
       }
     }
     if (in_place) __builtin_memcpy(out, buffer, n * sizeof(R));
