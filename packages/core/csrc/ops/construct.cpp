@@ -282,10 +282,9 @@ Ref<Tensor> fresh(PyObject* data, const Options& o) {
   return moved;
 }
 
-// The data's own memory where dtype and device allow.
-Ref<Tensor> shared(PyObject* data, const Options& o) {
-  Ref<Tensor> t = is_tensor(data) ? Ref<Tensor>::borrow(as_tensor(data)) : from_array_like(data);
-  if (!t) return fresh(data, o);
+// `source`, what `data` shares its memory by, as dtype and device ask: the same memory where they allow.
+Ref<Tensor> adapt(Ref<Tensor> source, PyObject* data, const Options& o) {
+  Ref<Tensor> t = std::move(source);
   if (o.has_dtype && o.dtype != t->dtype) {
     Arg args[2] = {arg(t.get())};
     args[1].kind = Kind::DType;
@@ -299,6 +298,46 @@ Ref<Tensor> shared(PyObject* data, const Options& o) {
     args[1].device = place;
     t = call_tensor(op_move.get(), args, 2);
   }
+  return t;
+}
+
+Ref<Tensor> tensor_or_array(PyObject* data) {
+  return is_tensor(data) ? Ref<Tensor>::borrow(as_tensor(data)) : from_array_like(data);
+}
+
+// A 1-d tensor over the memory of an object with the buffer protocol; count -1: all of it.
+Ref<Tensor> over_buffer(PyObject* source, DType dtype, ll count, ll offset) {
+  Ref<> memory = Ref<>::check(PyMemoryView_FromObject(source));
+  Py_buffer* b = PyMemoryView_GET_BUFFER(memory.get());
+  if (!PyBuffer_IsContiguous(b, 'C')) fail(PyExc_ValueError, "frombuffer: the buffer must be contiguous");
+  int64_t size = itemsize(dtype), length = b->len;
+  if (!length || !count)
+    fail(PyExc_ValueError, "both buffer length (%lld) and count (%lld) must not be 0", static_cast<ll>(length), count);
+  if (offset < 0 || offset >= length)
+    fail(PyExc_ValueError,
+         "offset (%lld bytes) must be non-negative and no greater than buffer length (%lld bytes) minus 1", offset,
+         static_cast<ll>(length));
+  if (count < 0 && (length - offset) % size)
+    fail(PyExc_ValueError,
+         "buffer length (%lld bytes) after offset (%lld bytes) must be a multiple of element size (%lld)",
+         static_cast<ll>(length), offset, static_cast<ll>(size));
+  int64_t have = (length - offset) / size, want = count < 0 ? have : count;
+  if (want > have)
+    fail(PyExc_ValueError,
+         "requested buffer length (%lld * %lld bytes) after offset (%lld bytes) must not be greater than actual "
+         "buffer length (%lld bytes)",
+         static_cast<ll>(want), static_cast<ll>(size), offset, static_cast<ll>(length));
+  char* data = static_cast<char*>(b->buf) + offset;
+  if (reinterpret_cast<uintptr_t>(data) % itemsize(real_of(dtype)))
+    fail(PyExc_ValueError,
+         "frombuffer: the memory at offset=%lld is not aligned to the element size of %s. Copy it first.", offset,
+         name(dtype));
+  Ref<Tensor> t(new_tensor(dtype, {kCPU, -1}, 1));
+  t->sizes[0] = want;
+  t->strides[0] = 1;
+  t->storage = foreign_storage(data, want * size, {kCPU, -1}, memory.get());
+  t->storage->read_only = b->readonly;
+  finish(t.get());
   return t;
 }
 
@@ -381,8 +420,19 @@ PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     Options o;
     PyObject* data = parse("as_tensor", args, n, kwnames, true, o);
-    return finished(shared(data, o), o);
+    Ref<Tensor> source = tensor_or_array(data);
+    return finished(source ? adapt(std::move(source), data, o) : fresh(data, o), o);
   });
+}
+
+constexpr const char* kNoAlias =
+    "asarray: can't alias the data, but copy=False. Pass copy=None to copy where it is needed.";
+
+// What asarray takes over beside tensors and arrays: DLPack, and the bytes of a buffer as the dtype.
+Ref<Tensor> from_memory(PyObject* o, DType dtype) {
+  if (PyArray_IsScalar(o, Generic) || PyList_Check(o) || PyTuple_Check(o)) return {};
+  if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__dlpack__")) return tensor_from_dlpack(o);
+  return PyObject_CheckBuffer(o) ? over_buffer(o, dtype, -1, 0) : Ref<Tensor>();
 }
 
 // asarray(obj, *, dtype, device, copy, requires_grad): copy=True always copies, False never does.
@@ -390,12 +440,16 @@ PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kwna
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     Options o;
     PyObject* data = parse("asarray", args, n, kwnames, false, o);
-    if (o.copy == Py_True) return finished(fresh(data, o), o);
-    Ref<Tensor> source = is_tensor(data) ? Ref<Tensor>::borrow(rl::as_tensor(data)) : from_array_like(data);
-    Ref<Tensor> r = source ? shared(data, o) : fresh(data, o);
-    if (o.copy == Py_False && (!source || r->storage->data != source->storage->data))
-      fail(PyExc_ValueError,
-           "asarray: can't alias the data, but copy=False. Pass copy=None to copy where it is needed.");
+    Ref<Tensor> source = tensor_or_array(data);
+    if (!source) source = from_memory(data, o.has_dtype ? o.dtype : g_default_dtype);
+    if (!source) {
+      if (o.copy == Py_False) fail(PyExc_ValueError, kNoAlias);
+      return finished(fresh(data, o), o);
+    }
+    Ref<Tensor> r = adapt(source, data, o);
+    bool aliases = r->storage->data == source->storage->data;
+    if (o.copy == Py_False && !aliases) fail(PyExc_ValueError, kNoAlias);
+    if (o.copy == Py_True && aliases) r = clone(detach(r.get()).get());
     return finished(std::move(r), o);
   });
 }
@@ -415,39 +469,7 @@ PyObject* frombuffer(PyObject*, PyObject* args, PyObject* kwargs) {
     o.requires_grad = requires_grad;
     if (!PyObject_CheckBuffer(source))
       fail(PyExc_ValueError, "object does not implement Python buffer protocol, got %s.", Py_TYPE(source)->tp_name);
-    Ref<> memory = Ref<>::check(PyMemoryView_FromObject(source));
-    Py_buffer* b = PyMemoryView_GET_BUFFER(memory.get());
-    if (!PyBuffer_IsContiguous(b, 'C')) fail(PyExc_ValueError, "frombuffer: the buffer must be contiguous");
-    int64_t size = itemsize(o.dtype), length = b->len;
-    if (!length || !count)
-      fail(PyExc_ValueError, "both buffer length (%lld) and count (%lld) must not be 0", static_cast<ll>(length),
-           count);
-    if (offset < 0 || offset >= length)
-      fail(PyExc_ValueError,
-           "offset (%lld bytes) must be non-negative and no greater than buffer length (%lld bytes) minus 1", offset,
-           static_cast<ll>(length));
-    if (count < 0 && (length - offset) % size)
-      fail(PyExc_ValueError,
-           "buffer length (%lld bytes) after offset (%lld bytes) must be a multiple of element size (%lld)",
-           static_cast<ll>(length), offset, static_cast<ll>(size));
-    int64_t have = (length - offset) / size, want = count < 0 ? have : count;
-    if (want > have)
-      fail(PyExc_ValueError,
-           "requested buffer length (%lld * %lld bytes) after offset (%lld bytes) must not be greater than actual "
-           "buffer length (%lld bytes)",
-           static_cast<ll>(want), static_cast<ll>(size), offset, static_cast<ll>(length));
-    char* data = static_cast<char*>(b->buf) + offset;
-    if (reinterpret_cast<uintptr_t>(data) % itemsize(real_of(o.dtype)))
-      fail(PyExc_ValueError,
-           "frombuffer: the memory at offset=%lld is not aligned to the element size of %s. Copy it first.", offset,
-           name(o.dtype));
-    Ref<Tensor> t(new_tensor(o.dtype, {kCPU, -1}, 1));
-    t->sizes[0] = want;
-    t->strides[0] = 1;
-    t->storage = foreign_storage(data, want * size, {kCPU, -1}, memory.get());
-    t->storage->read_only = b->readonly;
-    finish(t.get());
-    return finished(std::move(t), o);
+    return finished(over_buffer(source, o.dtype, count, offset), o);
   });
 }
 

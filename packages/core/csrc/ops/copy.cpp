@@ -35,16 +35,16 @@ void store_number(const Arg& n, DType dtype, void* to) {
   }
   if (is_integral(dtype)) {
     if (n.kind == Kind::Float) {
-      if (!(n.d >= -9.3e18 && n.d <= 9.3e18))
+      if (!(n.d >= -0x1p63 && n.d < 0x1p63))
         fail(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", name(dtype));
       return store_number(arg(static_cast<int64_t>(n.d)), dtype, to);
     }
     int64_t v = n.i;
     int bits = static_cast<int>(itemsize(dtype)) * 8;
-    bool is_unsigned = dtype == DType::UInt8;
     if (bits < 64) {
-      int64_t low = -(int64_t{1} << (bits - 1)),
-              high = is_unsigned ? (int64_t{1} << bits) - 1 : (int64_t{1} << (bits - 1)) - 1;
+      // Unsigned dtypes take negative numbers by their bit pattern.
+      int64_t high = dtype == DType::UInt8 ? 255 : (int64_t{1} << (bits - 1)) - 1;
+      int64_t low = dtype == DType::UInt8 ? -255 : -high - 1;
       if (v < low || v > high)
         fail(PyExc_RuntimeError, "value cannot be converted to type %s without overflow, got %lld", name(dtype),
              static_cast<long long>(v));

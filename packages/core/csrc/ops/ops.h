@@ -38,6 +38,7 @@ void init_construct(PyObject* module);  // tensor, as_tensor, frombuffer …
 void init_dlpack(PyObject* module);
 // A tensor with the values of Python data: numbers, nested sequences, arrays (ops/construct.cpp).
 Ref<Tensor> tensor_from_data(PyObject* data);
+Ref<Tensor> tensor_from_dlpack(PyObject* source);  // an object that speaks DLPack, or a capsule
 
 // ---- memory formats (ops/memory_format.cpp)
 enum class MemoryFormat : uint8_t { Preserve, Contiguous, ChannelsLast, ChannelsLast3d };

@@ -113,12 +113,15 @@ Ref<Tensor> from_ndarray(PyObject* o) {
   if (!PyArray_Check(o)) fail(PyExc_TypeError, "expected np.ndarray (got %s)", Py_TYPE(o)->tp_name);
   auto* a = reinterpret_cast<PyArrayObject*>(o);
   DType dtype;
+  if (PyArray_ISBYTESWAPPED(a))
+    fail(PyExc_ValueError,
+         "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+         "currently not supported. Convert it with array.astype(array.dtype.newbyteorder('=')).");
   if (!dtype_from_numpy(reinterpret_cast<PyObject*>(PyArray_DESCR(a)), &dtype)) {
     Ref<> text(PyObject_Str(reinterpret_cast<PyObject*>(PyArray_DESCR(a))));
     fail(PyExc_TypeError,
          "can't convert np.ndarray of type %s. The only supported types are: float64, float32, float16, bfloat16, "
-         "complex64, complex128, "
-         "int64, int32, int16, int8, uint8, and bool, in native byte order.",
+         "complex64, complex128, int64, int32, int16, int8, uint8, and bool.",
          text ? PyUnicode_AsUTF8(text.get()) : "?");
   }
   int ndim = PyArray_NDIM(a);

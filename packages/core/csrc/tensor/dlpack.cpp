@@ -147,7 +147,9 @@ PyObject* m_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
       Ref<> method = Ref<>::check(PyObject_GetAttrString(Ref<>(array_of(t)).get(), "__dlpack__"));
       return PyObject_Call(method.get(), args, kwargs);
     }
-    if (stream != Py_None) fail(PyExc_BufferError, "__dlpack__: stream must be None for a CPU tensor");
+    bool none = stream == Py_None || (PyLong_Check(stream) && PyLong_AsLong(stream) == -1);
+    PyErr_Clear();
+    if (!none) fail(PyExc_BufferError, "__dlpack__: stream must be None or -1 for a CPU tensor");
     int type = kDLCPU, id = 0;
     if (device != Py_None && !PyArg_ParseTuple(device, "ii", &type, &id)) return nullptr;
     if (type != kDLCPU)
@@ -241,6 +243,37 @@ int backend_for(int dl_type) {
   return dl_type == kDLCUDA || dl_type == kDLROCM ? find_device_type("cuda") : -1;
 }
 
+}  // namespace
+
+Ref<Tensor> tensor_from_dlpack(PyObject* source) {
+  if (PyCapsule_CheckExact(source)) return from_capsule(source);
+  Ref<> place(PyObject_CallMethod(source, "__dlpack_device__", nullptr));
+  if (!place) {
+    PyErr_Clear();
+    fail(PyExc_AttributeError, "from_dlpack: expected an object with __dlpack__ and __dlpack_device__, got %s",
+         Py_TYPE(source)->tp_name);
+  }
+  int type, id;
+  if (!PyArg_ParseTuple(place.get(), "ii", &type, &id)) throw PythonError();
+  int backend = backend_for(type);
+  if (backend >= 0) {
+    Ref<> xp = Ref<>::check(PyObject_GetAttrString(backend_of(static_cast<uint8_t>(backend)), "xp"));
+    Ref<> array = Ref<>::check(PyObject_CallMethod(xp.get(), "from_dlpack", "O", source));
+    return from_backend_array(array.get(), {static_cast<uint8_t>(backend), static_cast<int8_t>(id)});
+  }
+  Ref<> method = Ref<>::check(PyObject_GetAttrString(source, "__dlpack__")), none = Ref<>::check(PyTuple_New(0));
+  Ref<> newest = Ref<>::check(Py_BuildValue("{s:(ii)}", "max_version", 1, 0));
+  Ref<> capsule(PyObject_Call(method.get(), none.get(), newest.get()));
+  if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {  // a producer from before versions
+    PyErr_Clear();
+    capsule = Ref<>(PyObject_CallNoArgs(method.get()));
+  }
+  if (!capsule) throw PythonError();
+  return from_capsule(capsule.get());
+}
+
+namespace {
+
 // from_dlpack(ext_tensor, *, device=None, copy=None)
 PyObject* from_dlpack(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
@@ -249,35 +282,7 @@ PyObject* from_dlpack(PyObject*, PyObject* args, PyObject* kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OO:from_dlpack", const_cast<char**>(names), &source, &device,
                                      &copy))
       return nullptr;
-    Ref<Tensor> t;
-    if (PyCapsule_CheckExact(source)) {
-      t = from_capsule(source);
-    } else {
-      Ref<> place(PyObject_CallMethod(source, "__dlpack_device__", nullptr));
-      if (!place) {
-        PyErr_Clear();
-        fail(PyExc_AttributeError, "from_dlpack: expected an object with __dlpack__ and __dlpack_device__, got %s",
-             Py_TYPE(source)->tp_name);
-      }
-      int type, id;
-      if (!PyArg_ParseTuple(place.get(), "ii", &type, &id)) return nullptr;
-      int backend = backend_for(type);
-      if (backend >= 0) {
-        Ref<> xp = Ref<>::check(PyObject_GetAttrString(backend_of(static_cast<uint8_t>(backend)), "xp"));
-        Ref<> array = Ref<>::check(PyObject_CallMethod(xp.get(), "from_dlpack", "O", source));
-        t = from_backend_array(array.get(), {static_cast<uint8_t>(backend), static_cast<int8_t>(id)});
-      } else {
-        Ref<> method = Ref<>::check(PyObject_GetAttrString(source, "__dlpack__")), none = Ref<>::check(PyTuple_New(0));
-        Ref<> newest = Ref<>::check(Py_BuildValue("{s:(ii)}", "max_version", 1, 0));
-        Ref<> capsule(PyObject_Call(method.get(), none.get(), newest.get()));
-        if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {  // a producer from before versions
-          PyErr_Clear();
-          capsule = Ref<>(PyObject_CallNoArgs(method.get()));
-        }
-        if (!capsule) return nullptr;
-        t = from_capsule(capsule.get());
-      }
-    }
+    Ref<Tensor> t = tensor_from_dlpack(source);
     Device wanted = t->device;
     if (device != Py_None) {
       if (!device_from_object(device, &wanted))

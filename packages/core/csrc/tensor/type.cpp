@@ -5,6 +5,10 @@
 #include <cstring>
 
 #include "../ops/ops.h"
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL rushlight_numpy_api
+#define NO_IMPORT_ARRAY
+#include <numpy/arrayobject.h>
 
 namespace rl {
 
@@ -210,6 +214,24 @@ PyObject* m_item(PyObject* self, PyObject*) {
   });
 }
 
+// The one element as a Python number; a complex one with an imaginary part is none that float and int take.
+Ref<> python_number(PyObject* self, const char* type) {
+  if (self_of(self)->numel != 1) fail(PyExc_TypeError, "only one element tensors can be converted to Python scalars");
+  Ref<> o = Ref<>::check(m_item(self, nullptr));
+  if (!type || !PyComplex_Check(o.get())) return o;
+  if (PyComplex_ImagAsDouble(o.get()) != 0)
+    fail(PyExc_RuntimeError, "value cannot be converted to type %s without overflow. Take its real part or abs().",
+         type);
+  return Ref<>::check(PyFloat_FromDouble(PyComplex_RealAsDouble(o.get())));
+}
+PyObject* m_complex(PyObject* self, PyObject*) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    Ref<> number = python_number(self, nullptr);
+    Py_complex v = PyComplex_AsCComplex(number.get());
+    return PyErr_Occurred() ? nullptr : PyComplex_FromCComplex(v);
+  });
+}
+
 PyObject* nested_list(const Tensor* t, int dim, const char* at) {
   if (dim == t->ndim) return item_object(at, t->dtype);
   PyObject* list = PyList_New(t->sizes[dim]);
@@ -268,9 +290,18 @@ PyObject* m_array(PyObject* self, PyObject* args, PyObject* kwargs) {
       return nullptr;
     Ref<> empty_args = Ref<>::check(PyTuple_New(0));
     Ref<> array = Ref<>::check(m_numpy(self, empty_args.get(), nullptr));
-    if (dtype != Py_None) return PyObject_CallMethod(array.get(), "astype", "O", dtype);
-    if (copy == Py_True) return PyObject_CallMethod(array.get(), "copy", nullptr);
-    return array.release();
+    PyArray_Descr* descr = nullptr;
+    if (!PyArray_DescrConverter2(dtype, &descr)) return nullptr;
+    bool converts = descr && !PyArray_EquivTypes(descr, PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array.get())));
+    if (converts && copy == Py_False) {
+      Py_DECREF(descr);
+      fail(PyExc_ValueError,
+           "Unable to avoid copy while creating an array as requested: the dtype differs. Pass "
+           "copy=None.");
+    }
+    // PyArray_FromArray steals the descriptor, null keeps the dtype.
+    return PyArray_FromArray(reinterpret_cast<PyArrayObject*>(array.get()), descr,
+                             NPY_ARRAY_FORCECAST | (copy == Py_True ? NPY_ARRAY_ENSURECOPY : 0));
   });
 }
 
@@ -310,7 +341,7 @@ PyObject* m_make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
 PyObject* m_reduce(PyObject* self, PyObject* protocol) {
   return PyObject_CallFunctionObjArgs(g_hooks.reduce, self, protocol, nullptr);
 }
-PyObject* m_dir_format(PyObject* self, PyObject* spec) {
+PyObject* m_format(PyObject* self, PyObject* spec) {
   Tensor* t = self_of(self);
   Ref<> o(t->numel == 1 && !t->ndim && Py_TYPE(self) == g_tensor_type ? m_item(self, nullptr) : PyObject_Str(self));
   return o ? PyObject_Format(o.get(), spec) : nullptr;
@@ -336,13 +367,14 @@ PyMethodDef methods[] = {
     {"item", m_item, METH_NOARGS, "The one element as a Python number."},
     {"tolist", m_tolist, METH_NOARGS, "Nested lists of Python numbers."},
     {"numpy", FAST(m_numpy), METH_VARARGS | METH_KEYWORDS, "An ndarray over the same memory."},
+    {"__complex__", m_complex, METH_NOARGS, "The one element as a complex number."},
     {"__array__", FAST(m_array), METH_VARARGS | METH_KEYWORDS, "An ndarray over the same memory."},
     {"_array", m_backend_array, METH_NOARGS, "The backend's array over the same memory."},
     {"as_subclass", m_as_subclass, METH_O, "The same tensor as an instance of a subclass."},
     {"_make_subclass", FAST(m_make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
      "A leaf of a subclass over a tensor's memory."},
     {"__reduce_ex__", m_reduce, METH_O, nullptr},
-    {"__format__", m_dir_format, METH_O, nullptr},
+    {"__format__", m_format, METH_O, nullptr},
     {}};
 
 // ---- number protocol
@@ -393,13 +425,27 @@ bool operand(PyObject* o, Arg* a) {
   return number_from_object(o, a);
 }
 
-PyObject* binary(const Slot& slot, PyObject* a, PyObject* b, bool inplace = false) {
+// A tensor and an ndarray, in either order, compute as NumPy's operator `fn` does; the result is a tensor.
+template <class F>
+PyObject* with_ndarray(PyObject* a, PyObject* b, F&& fn) {
+  if (!PyArray_Check(a) && !PyArray_Check(b)) return Py_NewRef(Py_NotImplemented);
+  auto array = [](PyObject* o) {
+    return is_tensor(o) ? Ref<>::check(PyObject_CallMethod(o, "numpy", nullptr)) : Ref<>::borrow(o);
+  };
+  Ref<> result = Ref<>::check(fn(array(a).get(), array(b).get()));
+  return from_ndarray(Ref<>::check(PyArray_FROM_O(result.get())).get()).release_object();
+}
+
+// `fn`: the same operator of any two objects; null: in place.
+PyObject* binary(const Slot& slot, PyObject* a, PyObject* b, binaryfunc fn) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    bool inplace = !fn;
     Operator* o = inplace ? slot.inplace : slot.plain;
     if (!o) return Py_NewRef(Py_NotImplemented);
     const OpRecord* op = (*o->overloads)[0];
     Arg args[4];
-    if (op->nparams > 4 || !operand(a, &args[0]) || !operand(b, &args[1])) return Py_NewRef(Py_NotImplemented);
+    if (op->nparams > 4 || !operand(a, &args[0]) || !operand(b, &args[1]))
+      return fn ? with_ndarray(a, b, fn) : Py_NewRef(Py_NotImplemented);
     for (int i = 2; i < op->nparams; ++i) args[i] = op->params[i].default_value;
     Call c{op, args, 0, {kCPU, -1}, inplace, 0, nullptr, reinterpret_cast<PyObject*>(o)};
     complete(c);
@@ -407,10 +453,11 @@ PyObject* binary(const Slot& slot, PyObject* a, PyObject* b, bool inplace = fals
   });
 }
 
-PyObject* through_operator(Operator* o, PyObject* a, PyObject* b) {
+PyObject* through_operator(Operator* o, PyObject* a, PyObject* b, binaryfunc fn) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     Arg probe;
-    if (!o || !operand(a, &probe) || !operand(b, &probe)) return Py_NewRef(Py_NotImplemented);
+    if (!o) return Py_NewRef(Py_NotImplemented);
+    if (!operand(a, &probe) || !operand(b, &probe)) return fn ? with_ndarray(a, b, fn) : Py_NewRef(Py_NotImplemented);
     PyObject* args[2] = {a, b};
     return call_operator(o, args, 2, nullptr);
   });
@@ -423,44 +470,43 @@ PyObject* unary(const Slot& slot, PyObject* a) {
   });
 }
 
-#define BINARY(fn, slot)                                                     \
-  PyObject* nb_##fn(PyObject* a, PyObject* b) { return binary(slot, a, b); } \
-  PyObject* nb_i##fn(PyObject* a, PyObject* b) { return binary(slot, a, b, true); }
-BINARY(add, g_add)
-BINARY(sub, g_sub)
-BINARY(mul, g_mul)
-BINARY(div, g_div)
-BINARY(floordiv, g_floor_div)
-BINARY(mod, g_remainder)
-BINARY(and, g_and)
-BINARY(or, g_or)
-BINARY(xor, g_xor)
-BINARY(shl, g_shl)
-BINARY(shr, g_shr)
+#define BINARY(fn, slot, number)                                                     \
+  PyObject* nb_##fn(PyObject* a, PyObject* b) { return binary(slot, a, b, number); } \
+  PyObject* nb_i##fn(PyObject* a, PyObject* b) { return binary(slot, a, b, nullptr); }
+BINARY(add, g_add, PyNumber_Add)
+BINARY(sub, g_sub, PyNumber_Subtract)
+BINARY(mul, g_mul, PyNumber_Multiply)
+BINARY(div, g_div, PyNumber_TrueDivide)
+BINARY(floordiv, g_floor_div, PyNumber_FloorDivide)
+BINARY(mod, g_remainder, PyNumber_Remainder)
+BINARY(and, g_and, PyNumber_And)
+BINARY(or, g_or, PyNumber_Or)
+BINARY(xor, g_xor, PyNumber_Xor)
+BINARY(shl, g_shl, PyNumber_Lshift)
+BINARY(shr, g_shr, PyNumber_Rshift)
 #undef BINARY
 PyObject* nb_matmul(PyObject* a, PyObject* b) {
-  if (!is_tensor(a) || !is_tensor(b)) return Py_NewRef(Py_NotImplemented);
-  return binary(g_matmul, a, b);
+  if (is_tensor(a) && is_tensor(b)) return binary(g_matmul, a, b, PyNumber_MatrixMultiply);
+  return guard<PyObject*>(nullptr, [&] { return with_ndarray(a, b, PyNumber_MatrixMultiply); });
 }
-PyObject* nb_pow(PyObject* a, PyObject* b, PyObject*) { return through_operator(g_pow.plain, a, b); }
-PyObject* nb_ipow(PyObject* a, PyObject* b, PyObject*) { return through_operator(g_pow.inplace, a, b); }
+PyObject* nb_pow(PyObject* a, PyObject* b, PyObject*) {
+  return through_operator(g_pow.plain, a, b, [](PyObject* x, PyObject* y) { return PyNumber_Power(x, y, Py_None); });
+}
+PyObject* nb_ipow(PyObject* a, PyObject* b, PyObject*) { return through_operator(g_pow.inplace, a, b, nullptr); }
 PyObject* nb_neg(PyObject* a) { return unary(g_neg, a); }
 PyObject* nb_pos(PyObject* a) { return unary(g_pos, a); }
 PyObject* nb_abs(PyObject* a) { return unary(g_abs, a); }
 PyObject* nb_invert(PyObject* a) { return unary(g_invert, a); }
 
+template <int op>
+PyObject* compare_as(PyObject* a, PyObject* b) {
+  return PyObject_RichCompare(a, b, op);
+}
+
 PyObject* compare(PyObject* a, PyObject* b, int op) {
-  Arg probe;
-  if (!is_tensor(b) && (op == Py_EQ || op == Py_NE)) {
-    // `tensor == "text"` and the like compare by identity, as objects do.
-    bool number = PyFloat_Check(b) || PyLong_Check(b) || PyComplex_Check(b) ||
-                  guard<bool>(false, [&] { return number_from_object(b, &probe); });
-    if (!number) {
-      if (PyErr_Occurred()) PyErr_Clear();
-      return Py_NewRef(Py_NotImplemented);
-    }
-  }
-  return binary(g_compare[op], a, b);
+  static constexpr binaryfunc fns[] = {compare_as<Py_LT>, compare_as<Py_LE>, compare_as<Py_EQ>,
+                                       compare_as<Py_NE>, compare_as<Py_GT>, compare_as<Py_GE>};
+  return binary(g_compare[op], a, b, fns[op]);
 }
 
 int nb_bool(PyObject* self) {
@@ -479,18 +525,10 @@ int nb_bool(PyObject* self) {
   });
 }
 PyObject* nb_float(PyObject* self) {
-  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
-    if (self_of(self)->numel != 1) fail(PyExc_TypeError, "only one element tensors can be converted to Python scalars");
-    Ref<> o = Ref<>::check(m_item(self, nullptr));
-    return PyFloat_CheckExact(o.get()) ? o.release() : PyNumber_Float(o.get());
-  });
+  return guard<PyObject*>(nullptr, [&] { return PyNumber_Float(python_number(self, "double").get()); });
 }
 PyObject* nb_int(PyObject* self) {
-  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
-    if (self_of(self)->numel != 1) fail(PyExc_TypeError, "only one element tensors can be converted to Python scalars");
-    Ref<> o = Ref<>::check(m_item(self, nullptr));
-    return PyNumber_Long(o.get());
-  });
+  return guard<PyObject*>(nullptr, [&] { return PyNumber_Long(python_number(self, "int64_t").get()); });
 }
 PyObject* nb_index(PyObject* self) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {

@@ -37,6 +37,9 @@ MODULES = {
 }
 """Modules below rushlight."""
 
+OWN = frozenset({"array_api", "utils", "utils.dlpack", "utils.hooks"})
+"""Modules of the core that are imported when they are first asked for."""
+
 FUNCTIONS = {
     name: wheel
     for wheel, names in {
@@ -108,7 +111,10 @@ def getter(module: str) -> Callable[[str], Any]:
 
     def get(name: str) -> Any:
         path = f"{module}.{name}"
-        if path.removeprefix("rushlight.") in MODULES:
+        area = path.removeprefix("rushlight.")
+        if area in OWN:
+            return import_module(path)
+        if area in MODULES:
             try:
                 return import_module(path)
             except MissingWheel as error:

@@ -113,6 +113,11 @@ def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_forma
     return self.to("cuda" if device is None else device, memory_format=memory_format)
 
 
+def array_wrap(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """What a NumPy function made of tensors, as a tensor: `numpy.sin(tensor)` is one."""
+    return _C.from_numpy(np.asarray(array))
+
+
 # -- copies and pickles
 
 
@@ -184,6 +189,8 @@ def install() -> None:
         "cpu": cpu,
         "cuda": cuda,
         "where": where,
+        "__array_wrap__": array_wrap,
+        "__array_priority__": 1000,  # above ndarray's: NumPy leaves operators and the type of results to Tensor
         "__copy__": copy,
         "__deepcopy__": deepcopy,
     }
