@@ -107,6 +107,14 @@ def tests(session: nox.Session, package: str) -> None:
 
 
 @nox.session(requires=[BUILT])
+def together(session: nox.Session) -> None:
+    """Run the tests of all packages in one process, with every wheel there: one wheel's checks cover another's ops."""
+    install_wheels(session, *PROJECTS)
+    session.install(*test_requirements(*AREAS))
+    session.run("pytest", "-q", *(f"packages/{name}/tests" for name in AREAS), *session.posargs)
+
+
+@nox.session(requires=[BUILT])
 @nox.parametrize("package", list(PROJECTS))
 def isolation(session: nox.Session, package: str) -> None:
     """Install a wheel alone with its declared dependencies, check them, and run the examples of its README."""

@@ -656,7 +656,9 @@ Arg Machine::unpack(uint8_t index) {
     case Saved::Result: {
       uint8_t nr = (*node->rule->saves)[index].index;
       check_saved_version(s.arg.tensor, s.version, name_of(node), nr);
-      if (!grad_enabled()) return s.arg;
+      bool differentiable =
+          is_inexact(s.arg.tensor->dtype) && nr < node->noutputs - static_cast<uint32_t>(node->rule->auxiliary);
+      if (!differentiable || !grad_enabled()) return s.arg;
       keep_.push_back(Ref<>::check(api->detach(s.arg.tensor)));
       set_history(tensor(keep_.back()), node, nr);
       return arg(tensor(keep_.back()));

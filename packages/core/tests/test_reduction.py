@@ -33,9 +33,13 @@ def test_variance_does_not_cancel():
     assert abs(x.var().item() - 0.25) < 1e-4
 
 
-def test_norm_does_not_overflow():
+def test_norm_does_not_leave_the_range():
     assert torch.tensor([3e30, 4e30]).norm().item() == pytest.approx(5e30)
-    assert torch.tensor([3e200, 4e200], dtype=torch.float64).norm().item() == pytest.approx(5e200)
+    scales = torch.tensor([[1e200], [1e154], [1e-150], [1e-200], [1e-307], [1.0]], dtype=torch.float64)
+    rows = torch.tensor([[3.0, 4.0]], dtype=torch.float64) * scales
+    assert rows.norm(dim=1).tolist() == pytest.approx((5 * scales[:, 0]).tolist(), rel=1e-15)
+    assert (rows + 0j).norm(dim=1).tolist() == pytest.approx((5 * scales[:, 0]).tolist(), rel=1e-15)
+    assert torch.zeros(3, dtype=torch.float64).norm().item() == 0
 
 
 @pytest.mark.parametrize("n", [3, 70, 5000, 100_000])

@@ -190,9 +190,10 @@ PyObject* conv_kernel(Call& c) {
   }
   const int64_t groups = c.args[6].to_int();
   const Tensor* bias = tensor_or_null(c.args[2]);
-  bool plain = groups >= 1 && weight->sizes[0] % groups == 0 && input->sizes[1] == weight->sizes[1] * groups &&
-               input->dtype == weight->dtype &&
-               (bias == nullptr || (bias->ndim == 1 && bias->sizes[0] == weight->sizes[0]));
+  bool plain =
+      groups >= 1 && weight->sizes[0] % groups == 0 && input->sizes[1] == weight->sizes[1] * groups &&
+      input->dtype == weight->dtype &&
+      (bias == nullptr || (bias->ndim == 1 && bias->sizes[0] == weight->sizes[0] && bias->dtype == input->dtype));
   for (int d = 0; plain && d < n; ++d) {
     plain = sizes[0][d] > 0 && sizes[1][d] >= 0 && sizes[1][d] < 1 << 30 && sizes[2][d] > 0 && sizes[2][d] < 1 << 30 &&
             input->sizes[2 + d] + 2 * sizes[1][d] > sizes[2][d] * (weight->sizes[2 + d] - 1);

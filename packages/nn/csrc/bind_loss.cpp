@@ -88,8 +88,8 @@ PyObject* class_loss_kernel(Call& c) {
 // label_smoothing)
 PyObject* class_loss_backward_kernel(Call& c) {
   Tensor *grad = c.args[0].tensor, *input = c.args[1].tensor, *target = c.args[2].tensor, *total = c.args[5].tensor;
-  if (!fits(input, target, tensor_or_null(c.args[3])) || grad->dtype != input->dtype ||
-      grad->numel != (c.args[6].to_int() == 0 ? target->numel : 1) || total->numel != 1 ||
+  if (!fits(input, target, tensor_or_null(c.args[3])) || grad->dtype != input->dtype) return run_composite(c);
+  if (grad->numel != (c.args[6].to_int() == 0 ? target->numel : 1) || total->numel != 1 ||
       total->dtype != input->dtype || c.args[4].tensor->dtype != input->dtype ||
       c.args[4].tensor->numel != target->numel) {
     return fail(c, "the arguments do not fit");

@@ -26,7 +26,7 @@ struct Channels {
 // gradient the mean and 1 / sqrt(var + eps) of each channel.
 PyObject* batch_norm_kernel(Call& c) {
   Tensor* input = c.args[0].tensor;
-  if (!is_native(input) || input->ndim < 2) return run_composite(c);
+  if (!is_native(input) || input->ndim < 2 || input->numel == 0) return run_composite(c);
   const Channels size(input);
   for (int i = 1; i < 5; ++i) {
     if (!fits(c.args[i], input->dtype, size.channels)) return run_composite(c);
@@ -70,12 +70,11 @@ PyObject* batch_norm_kernel(Call& c) {
 // nn::channel_norm_backward(output_grad, input, weight, mean, scale, training)
 PyObject* batch_norm_backward_kernel(Call& c) {
   Tensor *grad = c.args[0].tensor, *input = c.args[1].tensor, *mean = c.args[3].tensor, *scale = c.args[4].tensor;
-  if (!is_native(input) || input->ndim < 2 || grad->dtype != input->dtype || grad->numel != input->numel)
-    return fail(c, "output_grad and input do not fit");
+  if (!is_native(input) || input->ndim < 2 || input->numel == 0 || grad->dtype != input->dtype) return run_composite(c);
+  if (grad->numel != input->numel) return fail(c, "output_grad and input do not fit");
   const Channels size(input);
   for (int i = 2; i < 5; ++i) {
-    if (!fits(c.args[i], input->dtype, size.channels))
-      return fail(c, "weight and statistics need one number per channel");
+    if (!fits(c.args[i], input->dtype, size.channels)) return run_composite(c);
   }
   const Owned dy = contiguous(grad), x = contiguous(input), weight = contiguous_or_none(c.args[2]);
   const Owned means = contiguous(mean), scales = contiguous(scale);
@@ -121,14 +120,14 @@ PyObject* row_norm_kernel(Call& c) {
 PyObject* row_norm_backward_kernel(Call& c) {
   Tensor *grad = c.args[0].tensor, *input = c.args[1].tensor, *weight = tensor_or_null(c.args[2]);
   RowNorm r{};
-  if (!is_native(input) || grad->dtype != input->dtype || grad->numel != input->numel ||
-      !read_rows(input, c.args[5], c.args[6], c.args[7], &r)) {
+  if (!is_native(input) || grad->dtype != input->dtype || input->numel == 0) return run_composite(c);
+  if (grad->numel != input->numel || !read_rows(input, c.args[5], c.args[6], c.args[7], &r)) {
     return fail(c, "output_grad, input, length, period and repeat do not fit");
   }
   const int64_t weights = r.length / r.repeat * r.period;
   if (!fits(c.args[2], input->dtype, weights) || !fits(c.args[3], input->dtype, r.rows) ||
       !fits(c.args[4], input->dtype, r.rows)) {
-    return fail(c, "weight and statistics do not fit the input");
+    return run_composite(c);
   }
   const Owned dy = contiguous(grad), x = contiguous(input), w = contiguous_or_none(c.args[2]);
   const Owned mean = contiguous(c.args[3].tensor), scale = contiguous(c.args[4].tensor);

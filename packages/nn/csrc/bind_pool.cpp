@@ -226,7 +226,7 @@ struct Windows {
       if (space < 0 || size == 0) return false;
       count[d] = space / stride[d] + 1;
     }
-    return true;
+    return input->sizes[input->ndim - n - 1] != 0;
   }
 };
 

@@ -297,23 +297,22 @@ PyObject* var_kernel(Call& c) {
 
 // ---- norms: (self, ord, dim, keepdim, *, dtype)
 
-// Squares of doubles overflow long before their norm does: the input is scaled where that happened.
-void rescue_overflow(const Call& c, Tensor* in, uint64_t mask, Tensor* out) {
+// Squares of doubles overflow and underflow long before their norm does: there it is taken again, of the input times a
+// power of two.
+void rescue_range(const Call& c, Tensor* in, uint64_t mask, Tensor* out) {
   auto* norms = reinterpret_cast<double*>(out->data);
-  if (std::none_of(norms, norms + out->numel, [](double v) { return std::isinf(v); })) return;
-  Ref<Tensor> largest = empty_like(out, DType::Float64);
-  reduce_into(c, Reduce::NormInf, in, mask, largest.get());
-  const auto* top = reinterpret_cast<const double*>(largest->data);
-  double scale = 0;
-  for (int64_t i = 0; i < out->numel; ++i)
-    if (std::isfinite(top[i])) scale = std::max(scale, top[i]);
-  Ref<Tensor> scaled = clone(in), again = empty_like(out, DType::Float64);
-  auto* values = reinterpret_cast<double*>(scaled->data);
-  const int64_t count = scaled->nbytes() / static_cast<int64_t>(sizeof(double));
-  for (int64_t i = 0; i < count; ++i) values[i] /= scale;
-  reduce_into(c, Reduce::Norm2, scaled.get(), mask, again.get());
-  for (int64_t i = 0; i < out->numel; ++i)
-    if (std::isinf(norms[i])) norms[i] = reinterpret_cast<const double*>(again->data)[i] * scale;
+  const auto rescue = [&](double scale, bool (*left_range)(double)) {
+    if (std::none_of(norms, norms + out->numel, left_range)) return;
+    Ref<Tensor> scaled = clone(in), again = empty_like(out, DType::Float64);
+    auto* values = reinterpret_cast<double*>(scaled->data);
+    const int64_t count = scaled->nbytes() / static_cast<int64_t>(sizeof(double));
+    for (int64_t i = 0; i < count; ++i) values[i] *= scale;
+    reduce_into(c, Reduce::Norm2, scaled.get(), mask, again.get());
+    for (int64_t i = 0; i < out->numel; ++i)
+      if (left_range(norms[i])) norms[i] = reinterpret_cast<const double*>(again->data)[i] / scale;
+  };
+  rescue(0x1p-600, [](double norm) { return std::isinf(norm); });
+  rescue(0x1p+600, [](double norm) { return norm < 0x1p-480; });
 }
 
 PyObject* vector_norm_kernel(Call& c) {
@@ -353,7 +352,7 @@ PyObject* vector_norm_kernel(Call& c) {
                                      : Reduce::NormMinusInf;
   reduce_into(c, op, in.get(), mask, out.get(), params);
   if (op == Reduce::Norm2 && out->dtype == DType::Float64 && c.device.type == kCPU)
-    rescue_overflow(c, in.get(), mask, out.get());
+    rescue_range(c, in.get(), mask, out.get());
   return out.release_object();
 }
 

@@ -229,9 +229,8 @@ def _cholesky_grad(grad: Any, upper: bool, result: Any) -> Any:
     # Murray, "Differentiation of the Cholesky decomposition" (2016), eq. 9.
     L, G = (_mH(result), _mH(grad)) if upper else (result, grad)
     phi = (_mH(L) @ G).tril()
-    phi = phi - 0.5 * phi.diagonal(0, -2, -1).diag_embed()
-    S = _solve.operator(_mH(L), _mH(_solve.operator(_mH(L), _mH(phi))))
-    return 0.5 * (S + _mH(S))
+    phi = 0.5 * (phi + _mH(phi.tril(-1)))
+    return _mH(_solve.operator(_mH(L), _mH(_solve.operator(_mH(L), phi))))
 
 
 def records() -> list[Op]:

@@ -293,6 +293,10 @@ gelu = (
 
 
 def prelu_composite(self: Tensor, weight: Tensor) -> Tensor:
+    if weight.dim() > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
+    if self.dtype != weight.dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {self.dtype} and {weight.dtype}")
     if weight.numel() != 1:
         if self.dim() < 1:
             raise RuntimeError("Not allow zero-dim input tensor.")

@@ -14,9 +14,9 @@ from rushlight.nn._windows import Sizes, expand, offsets, pad, shifted
 # transposed convolution, and its gradient with respect to the weight. Each is the gradient of the others.
 
 
-def _check(name: str, input: Tensor, weight: Tensor, groups: int, n: int, channels: int) -> None:
+def _check(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, n: int, channels: int) -> None:
     if groups <= 0:
-        raise RuntimeError(f"{name}: expected groups to be greater than 0, but got groups={groups}")
+        raise RuntimeError(f"{name}: non-positive groups is not supported, got groups={groups}.")
     if weight.dim() != n + 2:
         raise RuntimeError(f"{name}: expected {n + 2}-dimensional weight, got weight of size {list(weight.shape)}")
     if input.dim() not in (n + 1, n + 2):
@@ -31,6 +31,15 @@ def _check(name: str, input: Tensor, weight: Tensor, groups: int, n: int, channe
         )
     if input.dtype != weight.dtype:
         raise RuntimeError(f"Input type ({input.dtype}) and weight type ({weight.dtype}) should be the same")
+    if bias is not None and bias.dtype != input.dtype:
+        raise RuntimeError(f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same")
+
+
+def _check_steps(name: str, stride: Sizes, dilation: Sizes) -> None:
+    if any(step <= 0 for step in stride):
+        raise RuntimeError(f"{name}: non-positive stride is not supported, got stride={list(stride)}.")
+    if any(step <= 0 for step in dilation):
+        raise RuntimeError(f"{name}: dilation should be greater than zero, got dilation={list(dilation)}.")
 
 
 def _sides(name: str, padding: Any, kernel: Sizes, stride: Sizes, dilation: Sizes) -> list[tuple[int, int]]:
@@ -45,7 +54,7 @@ def _sides(name: str, padding: Any, kernel: Sizes, stride: Sizes, dilation: Size
         raise RuntimeError(f"Invalid padding string: '{padding}'. Use 'same' or 'valid'.")
     sizes = expand("padding", padding, len(kernel))
     if any(size < 0 for size in sizes):
-        raise RuntimeError(f"negative padding is not supported, got padding={list(sizes)}.")
+        raise RuntimeError(f"{name}: negative padding is not supported, got padding={list(sizes)}.")
     return [(size, size) for size in sizes]
 
 
@@ -73,7 +82,7 @@ def _conv(n: int) -> Callable[..., Tensor]:
     def conv_composite(
         input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int
     ) -> Tensor:
-        _check(name, input, weight, groups, n, weight.size(1) * groups)
+        _check(name, input, weight, bias, groups, n, weight.size(1) * groups)
         out = weight.size(0)
         if out % groups:
             raise RuntimeError(
@@ -81,10 +90,7 @@ def _conv(n: int) -> Callable[..., Tensor]:
                 f"but got weight of size {list(weight.shape)} instead"
             )
         stride, dilation = expand("stride", stride, n), expand("dilation", dilation, n)
-        if any(step <= 0 for step in stride):
-            raise RuntimeError("non-positive stride is not supported")
-        if any(step <= 0 for step in dilation):
-            raise RuntimeError("dilation should be greater than zero")
+        _check_steps(name, stride, dilation)
         if bias is not None and tuple(bias.shape) != (out,):
             raise RuntimeError(
                 f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {out} elements, "
@@ -125,7 +131,7 @@ def _conv_transpose(n: int) -> Callable[..., Tensor]:
         groups: int,
         dilation: Any,
     ) -> Tensor:
-        _check(name, input, weight, groups, n, weight.size(0))
+        _check(name, input, weight, bias, groups, n, weight.size(0))
         stride, dilation = expand("stride", stride, n), expand("dilation", dilation, n)
         padding, extra = expand("padding", padding, n), expand("output_padding", output_padding, n)
         if any(more >= max(step, dil) for more, step, dil in zip(extra, stride, dilation, strict=True)):
@@ -133,14 +139,19 @@ def _conv_transpose(n: int) -> Callable[..., Tensor]:
                 f"output padding must be smaller than either stride or dilation, but got output_padding={list(extra)}, "
                 f"stride={list(stride)}, dilation={list(dilation)}"
             )
-        if min(stride) <= 0:
-            raise RuntimeError("non-positive stride is not supported")
-        if min(dilation) <= 0:
-            raise RuntimeError("dilation should be greater than zero")
+        _check_steps(name, stride, dilation)
         if min(padding) < 0:
-            raise RuntimeError(f"negative padding is not supported, got padding={list(padding)}.")
+            raise RuntimeError(f"{name}: negative padding is not supported, got padding={list(padding)}.")
+        if min(extra) < 0:
+            raise RuntimeError(f"{name}: negative output_padding is not supported, got output_padding={list(extra)}.")
         batched = input.dim() == n + 2
-        image = input if batched else input.unsqueeze(0)
+        # Beyond a stride output_padding makes room for whole windows: those of zeros after the input.
+        image = pad(
+            input if batched else input.unsqueeze(0),
+            [(0, more // step) for more, step in zip(extra, stride, strict=True)],
+            0,
+        )
+        extra = tuple(more % step for more, step in zip(extra, stride, strict=True))
         size = [image.size(0), weight.size(1) * groups]
         for i in range(n):
             reach = dilation[i] * (weight.size(2 + i) - 1) + 1
@@ -164,6 +175,7 @@ def _conv_transpose(n: int) -> Callable[..., Tensor]:
 def conv_forward_composite(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Tensor:
+    _check_steps("nn::conv_forward", stride, dilation)
     result = _convolve(pad(input, [(p, p) for p in padding], 0), weight, stride, dilation, groups)
     return result if bias is None else result + bias.reshape(-1, *[1] * len(stride))
 
@@ -178,6 +190,7 @@ def conv_input_composite(
     dilation: Sizes,
     groups: int,
 ) -> Tensor:
+    _check_steps("nn::conv_input", stride, dilation)
     n = len(stride)
     inputs, out = weight.shape[:2]
     # The gradient of a convolution is the convolution with the flipped window, its channels exchanged.
@@ -197,6 +210,7 @@ def conv_input_composite(
 def conv_weight_composite(
     output_grad: Tensor, input: Tensor, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Tensor:
+    _check_steps("nn::conv_weight", stride, dilation)
     out, channels, *kernel = size
     batch, _, *count = output_grad.shape
     image = pad(input, [(p, p) for p in padding], 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import rushlight as rl
 from rushlight import Tensor
@@ -12,13 +11,14 @@ from rushlight._op import COMPOSITE, Op, Sample
 _ALPHA = 1.7580993408473766  # minus the limit of SELU at minus infinity
 
 
-def _dropped(input: Tensor, p: float, train: bool, shape: Any, alpha: bool) -> Tensor:
+def _dropped(input: Tensor, p: float, train: bool, features: bool, alpha: bool) -> Tensor:
     if p < 0 or p > 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
     if p == 0 or not train or input.numel() == 0:
         return input
     if p == 1:
         return input * rl.zeros((), dtype=input.dtype, device=input.device)
+    shape = _feature_shape(input) if features else input.shape
     noise = rl.empty(shape, dtype=input.dtype, device=input.device).bernoulli_(1 - p)
     if not alpha:
         return input * noise.div_(1 - p)
@@ -51,20 +51,20 @@ def _record(name: str, doc: str, composite: Callable[..., Tensor]) -> Op:
 dropout = _record(
     "dropout",
     "Zeroes elements with probability `p` and scales the others by ``1 / (1 - p)``, if `train`.",
-    lambda input, p, train: _dropped(input, p, train, input.shape, False),
+    lambda input, p, train: _dropped(input, p, train, False, False),
 )
 feature_dropout = _record(
     "feature_dropout",
     "Dropout of whole channels of an input (N, C, *).",
-    lambda input, p, train: _dropped(input, p, train, _feature_shape(input), False),
+    lambda input, p, train: _dropped(input, p, train, True, False),
 )
 alpha_dropout = _record(
     "alpha_dropout",
     "Dropout that keeps mean and variance of SELU networks.",
-    lambda input, p, train: _dropped(input, p, train, input.shape, True),
+    lambda input, p, train: _dropped(input, p, train, False, True),
 )
 feature_alpha_dropout = _record(
     "feature_alpha_dropout",
     "Alpha dropout of whole channels of an input (N, C, *).",
-    lambda input, p, train: _dropped(input, p, train, _feature_shape(input), True),
+    lambda input, p, train: _dropped(input, p, train, True, True),
 )

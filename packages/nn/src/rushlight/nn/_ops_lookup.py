@@ -58,7 +58,7 @@ def bilinear_composite(input1: Tensor, input2: Tensor, weight: Tensor, bias: Ten
                 f"bilinear(): input{number} size does not match weight size: got {input.size(-1)} but expected {size}"
             )
     left = (input1.reshape(-1, in1) @ weight.permute(1, 0, 2).reshape(in1, out * in2)).reshape(-1, out, in2)
-    result = (left * input2.reshape(-1, 1, in2)).sum(-1).reshape((*input1.shape[:-1], out))
+    result = (left * input2.reshape(-1, 1, in2)).sum(-1, dtype=left.dtype).reshape((*input1.shape[:-1], out))
     return result if bias is None else result + bias
 
 
@@ -81,9 +81,12 @@ bilinear = (
 
 
 def cosine_similarity_composite(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
-    norm1 = rl.sqrt((x1 * x1).sum(dim, keepdim=True)).clamp(min=eps)
-    norm2 = rl.sqrt((x2 * x2).sum(dim, keepdim=True)).clamp(min=eps)
-    return ((x1 / norm1) * (x2 / norm2)).sum(dim)
+    dtype = rl.promote_types(x1.dtype, x2.dtype)
+    if not dtype.is_floating_point:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype}")
+    x1, x2 = rl.broadcast_tensors(x1.to(dtype), x2.to(dtype))
+    unit1, unit2 = (x / rl.norm(x, 2, dim, keepdim=True).clamp(min=eps) for x in (x1, x2))
+    return (unit1 * unit2).sum(dim)
 
 
 cosine_similarity = (

@@ -8,6 +8,7 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample
+from rushlight.nn._precision import wide
 
 
 def _check(name: str, input: Tensor, target: Tensor, weight: Tensor | None) -> int:
@@ -96,6 +97,7 @@ nll_loss_nd = (
 def class_loss_composite(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, label_smoothing: float
 ) -> tuple[Tensor, Tensor, Tensor]:
+    dtype, input, weight = input.dtype, wide(input), wide(weight)
     dim = 1 if input.dim() > 1 else 0
     normalizer = rl.logsumexp(input, dim)
     log_p = input - normalizer.unsqueeze(dim)
@@ -105,7 +107,7 @@ def class_loss_composite(
         smooth = rl.where(target != ignore_index, -spread.sum(dim), 0)
         loss = loss * (1 - label_smoothing) + smooth * (label_smoothing / input.size(dim))
     total = factors.sum() if reduction == 1 else rl.ones((), dtype=input.dtype, device=input.device)
-    return (loss if reduction == 0 else loss.sum() / total), normalizer, total
+    return (loss if reduction == 0 else loss.sum() / total).to(dtype), normalizer, total
 
 
 def _class_loss_backward(
@@ -119,10 +121,11 @@ def _class_loss_backward(
     ignore_index: int,
     label_smoothing: float,
 ) -> Tensor:
+    output_grad, input, weight = wide(output_grad), wide(input), wide(weight)
     dim = 1 if input.dim() > 1 else 0
     classes = input.size(dim)
     counts = target != ignore_index
-    chosen = rl.where(counts, target, 0)
+    chosen = rl.where(counts, target, 0).to(rl.int64)
     probability = (input - normalizer.unsqueeze(dim)).exp()
     weights = rl.ones(classes, dtype=input.dtype, device=input.device) if weight is None else weight
     factors = counts.to(input.dtype) * weights.index_select(0, chosen.reshape(-1)).reshape(chosen.shape)
@@ -147,7 +150,8 @@ def class_loss_grad(
     rest = (reduction, ignore_index, label_smoothing)
     if not rl.is_grad_enabled():
         return class_loss_backward.operator(grads[0], input, target, weight, results[1], results[2], *rest)
-    normalizer = rl.logsumexp(input, 1 if input.dim() > 1 else 0)  # a function of the input again, to be differentiated
+    # The gradient is to be differentiated: the normalizer is a function of the input again.
+    normalizer = rl.logsumexp(wide(input), 1 if input.dim() > 1 else 0)
     return _class_loss_backward(grads[0], input, target, weight, normalizer, results[2], *rest)
 
 

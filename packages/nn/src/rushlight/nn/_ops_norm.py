@@ -9,6 +9,7 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample
+from rushlight.nn._precision import wide
 
 
 def _check_channels(name: str, tensor: Tensor | None, channels: int) -> None:
@@ -31,6 +32,7 @@ def channel_norm_composite(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
+    dtype, input = input.dtype, wide(input)
     channels = input.size(1)
     shape = [1, channels] + [1] * (input.dim() - 2)
     dims = [0, *range(2, input.dim())]
@@ -40,23 +42,26 @@ def channel_norm_composite(
         variance = (centred * centred).mean(dims)
         count = input.numel() // max(channels, 1)
         with rl.no_grad():
-            if running_mean is not None:
+            if running_mean is not None and count:
                 running_mean.mul_(1 - momentum).add_(mean.detach(), alpha=momentum)
-            if running_var is not None:
+            if running_var is not None and count:
                 running_var.mul_(1 - momentum).add_(variance.detach(), alpha=momentum * count / max(count - 1, 1))
     else:
         if running_mean is None or running_var is None:
             raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
-        mean, variance = running_mean, running_var
+        mean, variance = wide(running_mean), wide(running_var)
         centred = input - mean.reshape(shape)
     scale = rl.rsqrt(variance + eps)
     result = centred * (scale if weight is None else scale * weight).reshape(shape)
-    return result if bias is None else result + bias.reshape(shape), mean.clone(), scale
+    if bias is not None:
+        result = result + bias.reshape(shape)
+    return result.to(dtype), mean.clone(), scale
 
 
 def _channel_norm_backward(
     output_grad: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, scale: Tensor, training: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
+    output_grad, input, weight = wide(output_grad), wide(input), wide(weight)
     shape = [1, -1] + [1] * (input.dim() - 2)
     dims = [0, *range(2, input.dim())]
     normalized = (input - mean.reshape(shape)) * scale.reshape(shape)
@@ -83,6 +88,7 @@ def channel_norm_grad(
         return channel_norm_backward.operator(grads[0], input, weight, results[1], results[2], training)
     # The gradient is to be differentiated: the statistics are functions of the input again.
     if training:
+        input = wide(input)
         dims = [0, *range(2, input.dim())]
         mean = input.mean(dims)
         centred = input - mean.reshape([1, -1] + [1] * (input.dim() - 2))
@@ -150,9 +156,9 @@ def batch_norm_composite(
     eps: float,
     cudnn_enabled: bool,
 ) -> Tensor:
-    if input.dim() < 2:
+    if input.dim() < 2 and input.numel():
         raise RuntimeError(f"batch_norm: expected an input (N, C, *), got {list(input.shape)}.")
-    channels = input.size(1)
+    channels = input.size(1) if input.dim() > 1 else 0
     for name, tensor in (
         ("weight", weight),
         ("bias", bias),
@@ -160,6 +166,8 @@ def batch_norm_composite(
         ("running_var", running_var),
     ):
         _check_channels(name, tensor, channels)
+    if input.dim() < 2:
+        return input.clone()
     return channel_norm.operator(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -201,7 +209,7 @@ batch_norm = (
 def row_norm_composite(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, length: int, period: int, repeat: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    rows = input.reshape(-1, length)
+    rows = wide(input).reshape(-1, length)
     mean = rows.mean(1, keepdim=True)
     centred = rows - mean
     scale = rl.rsqrt((centred * centred).mean(1, keepdim=True) + eps)
@@ -211,7 +219,7 @@ def row_norm_composite(
         result = result * weight.reshape(shape)
     if bias is not None:
         result = result + bias.reshape(shape)
-    return result.reshape(input.shape), mean.reshape(-1), scale.reshape(-1)
+    return result.reshape(input.shape).to(input.dtype), mean.reshape(-1), scale.reshape(-1)
 
 
 def _row_norm_backward(
@@ -224,6 +232,7 @@ def _row_norm_backward(
     period: int,
     repeat: int,
 ) -> tuple[Tensor, Tensor | None, Tensor]:
+    output_grad, input, weight = wide(output_grad), wide(input), wide(weight)
     shape = (-1, period, length // repeat, repeat)
     normalized = (input.reshape(-1, length) - mean.reshape(-1, 1)) * scale.reshape(-1, 1)
     grad = output_grad.reshape(shape)
@@ -251,7 +260,7 @@ def row_norm_grad(
     if not rl.is_grad_enabled():
         found = row_norm_backward.operator(grads[0], input, weight, results[1], results[2], length, period, repeat)
     else:  # the gradient is to be differentiated: the statistics are functions of the input again
-        rows = input.reshape(-1, length)
+        rows = wide(input).reshape(-1, length)
         mean = rows.mean(1, keepdim=True)
         scale = rl.rsqrt(((rows - mean) * (rows - mean)).mean(1, keepdim=True) + eps)
         found = _row_norm_backward(grads[0], input, weight, mean, scale, length, period, repeat)

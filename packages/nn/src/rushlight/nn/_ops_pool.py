@@ -9,6 +9,7 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample
+from rushlight.nn._precision import wide
 from rushlight.nn._windows import Sizes, expand, offsets, pad, shifted
 
 _ORDINALS = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
@@ -20,6 +21,10 @@ def _geometry(
     """Kernel, stride, padding, dilation and size of the output, checked."""
     if input.dim() not in (n + 1, n + 2):
         raise RuntimeError(f"{name}: Expected {_ORDINALS[n]} (unbatched or batched) tensor, got {list(input.shape)}.")
+    if 0 in input.shape[-n - 1 :]:
+        raise RuntimeError(
+            f"{name}: Expected input's non-batch dimensions to have positive length, got {list(input.shape)}."
+        )
     kernel = expand("kernel_size", kernel, n)
     stride = expand("stride", stride, n) if stride != () and stride != [] and stride is not None else kernel
     padding, dilation = expand("padding", padding, n), expand("dilation", dilation, n)
@@ -42,7 +47,7 @@ def _geometry(
         out = (-(-space // s) if ceil_mode else space // s) + 1
         if ceil_mode and (out - 1) * s >= size + p:  # the last window would begin in the padding
             out -= 1
-        if out < 1 or size == 0:
+        if out < 1:
             raise RuntimeError(
                 f"Given input size: {tuple(input.shape)}. Calculated output size: {out}. Output size is too small"
             )
@@ -92,14 +97,14 @@ def max_unpool_composite(input: Tensor, indices: Tensor, size: Sizes, window: Si
 def _divisors(
     input: Tensor, sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, count: Sizes, include_pad: bool
 ) -> Tensor:
-    """1 / (elements that count) of each window, of shape `count`."""
-    factors = rl.ones([1] * len(sizes), dtype=input.dtype, device=input.device)
+    """How many elements of each window count, of shape `count`."""
+    divisors = rl.ones([1] * len(sizes), dtype=input.dtype, device=input.device)
     for dim, (size, k, s, p, m) in enumerate(zip(sizes, kernel, stride, padding, count, strict=True)):
         low, high = (-p, size + p) if include_pad else (0, size)
-        weights = [1 / (min(i * s - p + k, high) - max(i * s - p, low)) for i in range(m)]
-        line = rl.tensor(weights, dtype=input.dtype, device=input.device)
-        factors = factors * line.reshape([-1 if d == dim else 1 for d in range(len(sizes))])
-    return factors
+        lengths = [min(i * s - p + k, high) - max(i * s - p, low) for i in range(m)]
+        line = rl.tensor(lengths, dtype=input.dtype, device=input.device)
+        divisors = divisors * line.reshape([-1 if d == dim else 1 for d in range(len(sizes))])
+    return divisors
 
 
 def _averaged(
@@ -112,9 +117,8 @@ def _averaged(
     include_pad: bool,
     divisor: int,
 ) -> Tensor:
-    if divisor:
-        return input / divisor
-    return input * _divisors(input, sizes, kernel, stride, padding, count, include_pad)
+    by = divisor or _divisors(input, sizes, kernel, stride, padding, count, include_pad)
+    return rl.div(input, by, rounding_mode="trunc") if input.dtype == rl.int64 else input / by
 
 
 def avg_pool_composite(
@@ -126,12 +130,15 @@ def avg_pool_composite(
     count_include_pad: bool,
     divisor: int,
 ) -> Tensor:
+    if not (input.is_floating_point() or input.is_complex() or input.dtype == rl.int64):
+        raise NotImplementedError(f"avg_pool: not implemented for {input.dtype}. Convert the input to floats or int64.")
     sizes, ones = input.shape[-len(kernel_size) :], (1,) * len(kernel_size)
-    padded = _cover(input, padding, kernel_size, stride, ones, count, 0)
+    padded = _cover(wide(input), padding, kernel_size, stride, ones, count, 0)
     total: Any = 0
     for offset in offsets(tuple(kernel_size)):
         total = total + shifted(padded, offset, ones, stride, count)
-    return _averaged(total, sizes, kernel_size, stride, padding, count, count_include_pad, divisor)
+    mean = _averaged(total, sizes, kernel_size, stride, padding, count, count_include_pad, divisor)
+    return mean.to(input.dtype)
 
 
 def avg_unpool_composite(
@@ -146,6 +153,7 @@ def avg_unpool_composite(
 ) -> Tensor:
     n = len(kernel_size)
     ones = (1,) * n
+    dtype, input = input.dtype, wide(input)
     shares = _averaged(input, size[-n:], kernel_size, stride, padding, count, count_include_pad, divisor)
     image = rl.zeros(size, dtype=input.dtype, device=input.device)
     padded = _cover(image, padding, kernel_size, stride, ones, count, 0).clone()
@@ -153,7 +161,7 @@ def avg_unpool_composite(
         shifted(padded, offset, ones, stride, count).add_(shares)
     for dim, (cut, length) in enumerate(zip(padding, size[-n:], strict=True), len(size) - n):
         padded = padded.narrow(dim, cut, length)
-    return padded.contiguous()
+    return padded.to(dtype).contiguous()
 
 
 def _max_pool(n: int) -> Callable[..., Any]:
@@ -189,6 +197,7 @@ def _avg_pool(n: int) -> Callable[..., Tensor]:
 
 
 def adaptive_pool_composite(input: Tensor, output_size: Sizes) -> Tensor:
+    dtype, input = input.dtype, wide(input)
     for dim, out in enumerate(output_size, input.dim() - len(output_size)):
         size = input.size(dim)
         if out == size:
@@ -198,18 +207,19 @@ def adaptive_pool_composite(input: Tensor, output_size: Sizes) -> Tensor:
             for i in range(out)
         ]
         input = rl.cat(means, dim) if means else input.narrow(dim, 0, 0)
-    return input
+    return input.to(dtype)
 
 
 def adaptive_unpool_composite(input: Tensor, size: Sizes, output_size: Sizes) -> Tensor:
     n = len(output_size)
+    dtype, input = input.dtype, wide(input)
     for dim, (out, length) in enumerate(zip(output_size, size[-n:], strict=True), len(size) - n):
         image = rl.zeros([*input.shape[:dim], length, *input.shape[dim + 1 :]], dtype=input.dtype, device=input.device)
         for i in range(out):
             begin, end = i * length // out, -(-(i + 1) * length // out)
             image.narrow(dim, begin, end - begin).add_(input.narrow(dim, i, 1) / (end - begin))
         input = image
-    return input
+    return input.to(dtype)
 
 
 def _adaptive_avg_pool(n: int) -> Callable[..., Tensor]:

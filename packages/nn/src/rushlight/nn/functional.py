@@ -139,15 +139,15 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return _ops.threshold_(input, threshold, value) if inplace else _ops.threshold(input, threshold, value)
 
 
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """`x` moved by `lambd` towards 0, which it does not pass.
+def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """`x` moved by `lambd` towards 0, which it does not pass; written to `out` if given.
 
     Raises:
         RuntimeError: `lambd` is negative.
     """
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return _ops.softshrink(input, lambd)
+    return _ops.softshrink(input, lambd, out=out)
 
 
 def tanhshrink(input: Tensor) -> Tensor:
@@ -328,9 +328,14 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Size) -> Tensor:
 def _full_size(output_size: Any, input: Tensor, n: int) -> Any:
     """One entry per spatial dimension; None stands for the input's size."""
     if isinstance(output_size, int):
-        return (output_size,) * n
-    sizes = input.shape[-n:]
-    return tuple(own if size is None else size for size, own in zip(output_size, sizes, strict=True))
+        return output_size
+    if input.dim() <= len(output_size):
+        raise ValueError(
+            f"Input dimension should be at least {len(output_size) + 1}, got input.shape={list(input.shape)}."
+        )
+    if len(output_size) != n:
+        raise RuntimeError(f"adaptive_avg_pool{n}d: output_size must be {n} numbers, got output_size={output_size}.")
+    return tuple(own if size is None else size for size, own in zip(output_size, input.shape[-n:], strict=True))
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
@@ -778,26 +783,23 @@ def gaussian_nll_loss(
     Args:
         input: Means.
         target: Observations, of the input's shape or broadcast to it.
-        var: Variances: a number, or the input's shape with the last dimension left out or 1.
+        var: Variances: a number, or the input's shape, of which one dimension may be 1 or the last left out.
         full: Whether the constant ``log(2 * pi) / 2`` is added.
         eps: The least variance; it has no gradient.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
-    if isinstance(var, (int, float)):
-        if var < 0:
-            raise ValueError("var has negative entry/entries")
-        variance = rl.ones_like(input) * var
-    else:
-        if var.numel() and bool((var < 0).any()):
-            raise ValueError("var has negative entry/entries")
-        variance = var
-    if variance.shape != input.shape:
-        if input.shape[:-1] == variance.shape:
-            variance = variance.unsqueeze(-1)
-        elif (
-            not (input.shape[:-1] == variance.shape[:-1] and variance.shape[-1] == 1) and input.dim() != variance.dim()
-        ):
-            raise ValueError("var is of incorrect size")
+    variance = rl.full_like(input, var) if isinstance(var, (int, float)) else var
+    if variance.numel() and bool((variance < 0).any()):
+        raise ValueError(f"var has negative entry/entries, the least is {variance.min().item()}.")
+    if variance.shape == input.shape[:-1] and input.dim():
+        variance = variance.unsqueeze(-1)
+    elif variance.dim() != input.dim() or [
+        size for size, whole in zip(variance.shape, input.shape, strict=True) if size != whole
+    ] not in ([], [1]):
+        raise ValueError(
+            "var is of incorrect size: it has the input's shape, of which one dimension may be 1 or the last left out, "
+            f"got var of shape {list(variance.shape)} and input of shape {list(input.shape)}."
+        )
     _reduction_number(reduction)
     variance = variance + (variance.clamp(min=eps) - variance).detach()
     loss = 0.5 * (rl.log(variance) + (input - target) ** 2 / variance)

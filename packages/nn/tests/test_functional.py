@@ -1,0 +1,197 @@
+"""Functions of rushlight.nn.functional at their edges: dtypes, shapes and errors, against NumPy and mathematics."""
+
+import math
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+import rushlight.nn.functional as F
+from rushlight.plugin import require
+
+HALVES = (torch.float16, torch.bfloat16)
+
+
+def array(tensor):
+    return tensor.detach().double().numpy()
+
+
+def grads(function, *inputs):
+    """The result, and the gradients of a weighted sum of it."""
+    require("autograd", "rushlight.autograd")
+    leaves = [t.detach().clone().requires_grad_() for t in inputs]
+    result = function(*leaves)
+    weights = torch.from_numpy(np.asarray(np.cos(np.arange(result.numel())))).reshape(result.shape)
+    return result, torch.autograd.grad((result.double() * weights).sum(), leaves)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_average_of_integers_rounds_towards_zero(n):
+    values = np.random.default_rng(0).integers(-20, 20, (2, 3) + (6,) * n)
+    pool = getattr(F, f"avg_pool{n}d")
+    windows = values.reshape(2, 3, *(3, 2) * n).astype(float).mean(tuple(range(3, 3 + 2 * n, 2)))
+    assert np.array_equal(pool(torch.from_numpy(values), 2).numpy(), np.trunc(windows))
+    with pytest.raises(NotImplementedError, match="not implemented for"):
+        pool(torch.ones((2, 3) + (6,) * n, dtype=torch.int32), 2)
+
+
+@pytest.mark.parametrize("name", ["max_pool", "avg_pool"])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_only_the_batch_of_pooling_may_be_empty(name, n):
+    pool = getattr(F, f"{name}{n}d")
+    assert pool(torch.ones(0, 2, *(4,) * n), 2).shape == (0, 2, *(2,) * n)
+    for shape in ((0, *(4,) * n), (2, 0, *(4,) * n), (2, 2, *(4,) * (n - 1), 0)):
+        with pytest.raises(RuntimeError, match="non-batch dimensions to have positive length"):
+            pool(torch.ones(shape), 2)
+
+
+def test_sizes_of_adaptive_pooling():
+    with pytest.raises(ValueError, match="Input dimension should be at least 3"):
+        F.adaptive_avg_pool2d(torch.ones(2, 2), (2, 2))
+    for size in ((), (2,), (2, 2, 2)):
+        with pytest.raises((RuntimeError, ValueError), match="output_size must be 2"):
+            F.adaptive_avg_pool2d(torch.ones(1, 2, 3, 4), size)
+    assert F.adaptive_avg_pool2d(torch.ones(1, 2, 3, 4), (None, 2)).shape == (1, 2, 3, 2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_output_padding_beyond_the_stride(dtype):
+    rng = np.random.default_rng(0)
+
+    def draw(*shape):
+        return torch.from_numpy(rng.standard_normal(shape)).to(dtype)
+
+    input, weight, bias = draw(2, 3, 4), draw(3, 2, 3), draw(2)
+    stride, dilation, extra = 2, 4, 3
+    function = lambda *leaves: F.conv_transpose1d(*leaves, stride, 1, extra, dilation=dilation)
+    full = torch.zeros(2, 2, (4 - 1) * stride + dilation * 2 + 1 + extra, dtype=dtype)
+    for i in range(4):
+        for k in range(3):
+            full[:, :, i * stride + k * dilation] += torch.einsum("bi,io->bo", input[:, :, i], weight[:, :, k])
+    expected = full[:, :, 1:-1] + bias[:, None]
+    assert np.allclose(function(input, weight, bias).numpy(), expected.numpy())
+    require("autograd", "rushlight.autograd")
+    assert torch.autograd.gradcheck(function, [t.requires_grad_() for t in (input, weight, bias)])
+
+
+def test_arguments_of_convolutions():
+    image, weight = torch.ones(1, 1, 4), torch.ones(1, 1, 2)
+    with pytest.raises(RuntimeError, match="bias type .* should be the same"):
+        F.conv1d(image, weight, torch.ones(1).double())
+    with pytest.raises(RuntimeError, match="non-positive groups is not supported"):
+        F.conv1d(image, weight, groups=0)
+    with pytest.raises(RuntimeError, match="negative output_padding is not supported"):
+        F.conv_transpose1d(image, weight, stride=2, output_padding=-1)
+    for name, dtype in ((n, d) for n in ("conv1d", "conv_transpose1d") for d in (torch.float32, torch.complex64)):
+        for step in ("stride", "dilation"):
+            with pytest.raises(RuntimeError, match=r"non-positive stride|dilation should be greater than zero"):
+                getattr(F, name)(image.to(dtype), weight.to(dtype), **{step: 0})
+
+
+def test_cosine_of_broadcast_tiny_and_huge_vectors():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((1, 2, 3)), rng.standard_normal((2, 1, 3))
+    x, y = np.broadcast_arrays(a, b)
+    expected = (x * y).sum(1) / np.linalg.norm(x, axis=1) / np.linalg.norm(y, axis=1)
+    assert np.allclose(F.cosine_similarity(torch.from_numpy(a), torch.from_numpy(b), -2).numpy(), expected)
+    for scale in (1e-200, 1e200):
+        assert math.isclose(F.cosine_similarity(*[torch.ones(3).double() * scale] * 2, dim=0, eps=0), 1, rel_tol=1e-12)
+    zero, one = torch.zeros(2).double(), torch.tensor([3.0, 4.0]).double()
+    require("autograd", "rushlight.autograd")
+    zero.requires_grad_()
+    F.cosine_similarity(zero, one, 0, 0.5).backward()
+    assert np.allclose(zero.grad.numpy(), [1.2, 1.6])
+    with pytest.raises(RuntimeError, match="common dtype to be floating point"):
+        F.cosine_similarity(torch.ones(3, dtype=torch.int64), torch.ones(3, dtype=torch.int64), 0)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_half_types_compute_in_float32_and_are_rounded_once(dtype):
+    rng = np.random.default_rng(0)
+    rounded = torch.finfo(dtype).eps
+
+    def draw(*shape):
+        return torch.from_numpy(300 * rng.standard_normal(shape)).to(dtype)
+
+    x, w, b = draw(4, 6, 5), draw(6) / 100, draw(6) / 100
+    classes = torch.tensor([1, 0, 3, 5])
+    for function, inputs in (
+        (lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), (x, w, b)),
+        (lambda x, w, b: F.layer_norm(x.transpose(1, 2), (6,), w, b), (x, w, b)),
+        (lambda x, w, b: F.group_norm(x, 3, w, b), (x, w, b)),
+        (lambda x: F.cross_entropy(x[..., 0], classes, w.abs().to(x.dtype), label_smoothing=0.1), (x,)),
+        (lambda x: F.avg_pool1d(x, 3, 2, 1), (x,)),
+        (lambda x: F.adaptive_avg_pool1d(x, 2), (x,)),
+    ):
+        narrow, narrow_grads = grads(function, *inputs)
+        wide, wide_grads = grads(function, *(t.double() for t in inputs))
+        assert narrow.dtype == dtype
+        assert np.abs(array(narrow) - array(wide)).max() <= rounded * np.abs(array(wide)).max()
+        for got, expected in zip(narrow_grads, wide_grads, strict=True):
+            assert got.dtype == dtype
+            assert np.abs(array(got) - array(expected)).max() <= 4 * rounded * np.abs(array(expected)).max()
+
+
+def test_batch_norm_of_nothing():
+    assert F.batch_norm(torch.ones(0), torch.ones(0), torch.ones(0), training=True).shape == (0,)
+    with pytest.raises(RuntimeError):
+        F.batch_norm(torch.ones(3), torch.ones(3), torch.ones(3))
+    mean, var = torch.ones(3), torch.ones(3)
+    _, (weight_grad,) = grads(lambda w: F.batch_norm(torch.ones(0, 3), mean, var, w, training=True), torch.ones(3))
+    assert weight_grad.tolist() == [0, 0, 0]
+    assert mean.tolist() == var.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_second_derivatives_of_normalisation(training):
+    require("autograd", "rushlight.autograd")
+    rng = np.random.default_rng(0)
+    x, w, b = (torch.from_numpy(rng.standard_normal(s)).requires_grad_() for s in ((3, 2, 4), 2, 2))
+    mean, var = torch.zeros(2).double(), torch.ones(2).double()
+    statistics = (None, None) if training else (mean, var)
+    assert torch.autograd.gradgradcheck(lambda x, w, b: F.batch_norm(x, *statistics, w, b, training), (x, w, b))
+    assert torch.autograd.gradgradcheck(lambda x: F.layer_norm(x, (4,)), x)
+
+
+def test_arguments_of_prelu():
+    x = torch.tensor([[-2.0, 3.0, -4.0]])
+    assert F.prelu(x, torch.tensor(0.5)).tolist() == [[-1, 3, -2]]
+    assert F.prelu(x, torch.tensor([0.5, 1.0, 0.25])).tolist() == [[-1, 3, -1]]
+    with pytest.raises(RuntimeError, match="ndim = 2"):
+        F.prelu(x, torch.ones(1, 3))
+    with pytest.raises(RuntimeError, match="Type promoting not supported"):
+        F.prelu(x, torch.ones(3).double())
+
+
+def test_softshrink_writes_out():
+    out = torch.empty(3)
+    assert F.softshrink(torch.tensor([-2.0, 0.25, 2.0]), 0.5, out=out) is out
+    assert out.tolist() == [-1.5, 0, 1.5]
+
+
+def test_variance_of_gaussian_nll():
+    x, y = torch.zeros(10, 2, 3), torch.ones(10, 2, 3)
+    for shape in ((10, 2, 3), (10, 2), (10, 1, 3), (1, 2, 3), (10, 2, 1)):
+        assert F.gaussian_nll_loss(x, y, torch.full(shape, 4.0)).item() == pytest.approx(0.5 * (math.log(4) + 0.25))
+    assert F.gaussian_nll_loss(x, y, 4.0).item() == pytest.approx(0.5 * (math.log(4) + 0.25))
+    for shape in ((10, 2, 2), (10,), (), (10, 1, 1), (2, 3)):
+        with pytest.raises(ValueError, match="var is of incorrect size"):
+            F.gaussian_nll_loss(x, y, torch.ones(shape))
+    with pytest.raises(ValueError, match="negative"):
+        F.gaussian_nll_loss(x, y, -1.0)
+
+
+def test_feature_dropout_looks_at_shapes_in_training_only():
+    x = torch.ones(3)
+    assert F.feature_alpha_dropout(x, 0.5).tolist() == [1, 1, 1]
+    with pytest.raises(RuntimeError, match="at least 2 dimensions"):
+        F.feature_alpha_dropout(x, 0.5, training=True)
+
+
+def test_classes_as_bytes():
+    x = torch.from_numpy(np.random.default_rng(0).standard_normal((3, 4)))
+    target = torch.tensor([1, 0, 3])
+    loss, (grad,) = grads(lambda x: F.cross_entropy(x, target), x)
+    same, (same_grad,) = grads(lambda x: F.cross_entropy(x, target.to(torch.uint8)), x)
+    assert np.allclose(array(loss), array(same))
+    assert np.allclose(array(grad), array(same_grad))
