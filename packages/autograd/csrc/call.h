@@ -8,44 +8,6 @@ namespace rl {
 
 constexpr int kMaxParams = 24;  // of an operator
 
-inline Arg arg(const Tensor* t) {
-  Arg a;
-  a.kind = Kind::Tensor;
-  a.tensor = const_cast<Tensor*>(t);
-  return a;
-}
-inline Arg arg(int64_t i) {
-  Arg a;
-  a.kind = Kind::Int;
-  a.i = i;
-  return a;
-}
-inline Arg arg(double d) {
-  Arg a;
-  a.kind = Kind::Float;
-  a.d = d;
-  return a;
-}
-inline Arg arg(bool b) {
-  Arg a;
-  a.kind = Kind::Bool;
-  a.i = b;
-  return a;
-}
-inline Arg arg(const int64_t* v, int n) {
-  Arg a;
-  a.kind = Kind::Ints;
-  a.ints = v;
-  a.count = n;
-  return a;
-}
-inline Arg arg(DType t) {
-  Arg a;
-  a.kind = Kind::DType;
-  a.dtype = t;
-  return a;
-}
-
 const Op* find_op(const char* name);  // throws when there is none
 
 // An operator that the engine itself uses, looked up at its first use.

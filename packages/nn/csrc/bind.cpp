@@ -2,29 +2,6 @@
 
 namespace rl {
 
-Arg tensor_arg(Tensor* t) {
-  Arg a;
-  if (t == nullptr) return a;
-  a.kind = Kind::Tensor;
-  a.tensor = t;
-  return a;
-}
-
-Arg int_arg(int64_t i) {
-  Arg a;
-  a.kind = Kind::Int;
-  a.i = i;
-  return a;
-}
-
-Arg ints_arg(const int64_t* ints, int count) {
-  Arg a;
-  a.kind = Kind::Ints;
-  a.ints = ints;
-  a.count = count;
-  return a;
-}
-
 PyObject* run_composite(Call& c) {
   if (c.op->composite == nullptr) {
     PyErr_Format(PyExc_NotImplementedError, "%s: no kernel for this dtype. Convert to float32 or float64.", c.op->name);

@@ -60,9 +60,6 @@ inline Owned empty(int ndim, const int64_t* sizes, DType dtype) {
 }
 inline Owned empty_like(const Tensor* t) { return empty(t->ndim, t->sizes, t->dtype); }
 
-Arg tensor_arg(Tensor* t);  // null: None
-Arg int_arg(int64_t i);
-Arg ints_arg(const int64_t* ints, int count);
 
 // Runs the portable definition of the op on the same arguments: for dtypes that have no native kernel.
 PyObject* run_composite(Call& c);

@@ -199,8 +199,7 @@ PyObject* conv_kernel(Call& c) {
             input->sizes[2 + d] + 2 * sizes[1][d] > sizes[2][d] * (weight->sizes[2 + d] - 1);
   }
   if (!plain) return run_composite(c);
-  Arg args[7] = {c.args[0], c.args[1], c.args[2], ints_arg(sizes[0], n), ints_arg(sizes[1], n), ints_arg(sizes[2], n),
-                 c.args[6]};
+  Arg args[7] = {c.args[0], c.args[1], c.args[2], arg(sizes[0], n), arg(sizes[1], n), arg(sizes[2], n), c.args[6]};
   return api->call(forward, args, 7);
 }
 

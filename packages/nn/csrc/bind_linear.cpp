@@ -16,10 +16,10 @@ PyObject* linear_2d_kernel(Call& c) {
   const Owned w(api->call(transpose, &weight, 1));
   if (!w) return nullptr;
   if (c.args[2].none()) {
-    Arg args[2] = {c.args[0], tensor_arg(w.tensor())};
+    Arg args[2] = {c.args[0], arg(w.tensor())};
     return api->call(mm, args, 2);
   }
-  Arg args[3] = {c.args[2], c.args[0], tensor_arg(w.tensor())};
+  Arg args[3] = {c.args[2], c.args[0], arg(w.tensor())};
   return api->call(addmm, args, 3);
 }
 

@@ -176,7 +176,7 @@ PyObject* layer_norm_call(Call& c) {
     plain = !c.args[i].is_tensor() || (c.args[i].tensor->ndim == shape.count && same(c.args[i].tensor));
   if (!plain) return run_composite(c);
   for (int d = 0; d < shape.count; ++d) length *= shape.ints[d];
-  Arg args[7] = {c.args[0], c.args[2], c.args[3], int_arg(length), int_arg(1), int_arg(1), c.args[4]};
+  Arg args[7] = {c.args[0], c.args[2], c.args[3], arg(length), arg(int64_t{1}), arg(int64_t{1}), c.args[4]};
   return first_of(row_norm, args, 7);
 }
 

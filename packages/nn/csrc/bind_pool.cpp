@@ -235,12 +235,7 @@ PyObject* max_pool_call(Call& c, int n, bool with_indices) {
   static const Op* max_pool = api->find_op("nn::max_pool");
   Windows w;
   if (!w.read(c, n, &c.args[4], c.args[5].to_bool())) return run_composite(c);
-  Arg args[6] = {c.args[0],
-                 ints_arg(w.kernel, n),
-                 ints_arg(w.stride, n),
-                 ints_arg(w.padding, n),
-                 ints_arg(w.dilation, n),
-                 ints_arg(w.count, n)};
+  Arg args[6] = {c.args[0], arg(w.kernel, n), arg(w.stride, n), arg(w.padding, n), arg(w.dilation, n), arg(w.count, n)};
   Owned both(api->call(max_pool, args, 6));
   return with_indices || !both ? both.release() : Py_NewRef(PyTuple_GET_ITEM(both.get(), 0));
 }
@@ -252,9 +247,8 @@ PyObject* avg_pool_nd(Call& c) {
   static const Op* avg_pool = api->find_op("nn::avg_pool");
   Windows w;
   if (!w.read(c, n, nullptr, c.args[4].to_bool()) || (n > 1 && !c.args[6].none())) return run_composite(c);
-  Arg args[7] = {
-      c.args[0], ints_arg(w.kernel, n), ints_arg(w.stride, n), ints_arg(w.padding, n), ints_arg(w.count, n), c.args[5],
-      int_arg(0)};
+  Arg args[7] = {c.args[0],       arg(w.kernel, n), arg(w.stride, n), arg(w.padding, n),
+                 arg(w.count, n), c.args[5],        arg(int64_t{0})};
   return api->call(avg_pool, args, 7);
 }
 

@@ -76,38 +76,6 @@ inline Ref<Tensor> call_tensor(const Op* op, const Arg* args, int nargs) {
   return Ref<Tensor>(reinterpret_cast<Tensor*>(r.release()));
 }
 
-inline Arg arg(Tensor* t) {
-  Arg a;
-  a.kind = Kind::Tensor;
-  a.tensor = t;
-  return a;
-}
-inline Arg arg(int64_t i) {
-  Arg a;
-  a.kind = Kind::Int;
-  a.i = i;
-  return a;
-}
-inline Arg arg(double d) {
-  Arg a;
-  a.kind = Kind::Float;
-  a.d = d;
-  return a;
-}
-inline Arg arg(bool b) {
-  Arg a;
-  a.kind = Kind::Bool;
-  a.i = b;
-  return a;
-}
-inline Arg arg(const int64_t* v, int n) {
-  Arg a;
-  a.kind = Kind::Ints;
-  a.ints = v;
-  a.count = n;
-  return a;
-}
-
 bool number_from_object(PyObject*, Arg*);  // Python and NumPy numbers; false: something else
 std::string short_name(const Op*);         // without its overload, as the user wrote it
 PyObject* arg_to_object(const Arg&);       // new reference

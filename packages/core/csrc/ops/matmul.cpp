@@ -33,13 +33,6 @@ void check_same_dtype(const Call& c, const Tensor* a, const Tensor* b) {
   if (a->dtype == DType::Bool) fail(PyExc_NotImplementedError, "\"%s\" not implemented for 'Bool'", c.op->name);
 }
 
-// Runs the product where there is memory and something to compute.
-void run_gemm(DType dtype, const GemmArgs& g, int64_t batch = 1) {
-  if (!g.m || !g.n || !batch) return;
-  Unlocked unlocked(g.m * g.n * std::max<int64_t>(g.k, 1) * batch > kUnlockAbove);
-  gemm(dtype, g);
-}
-
 // Products on other devices go through the op's array kernel; null: this call is the CPU's or meta's.
 PyObject* elsewhere(Call& c) {
   if (c.device.type == kCPU || c.device.type == kMeta) return nullptr;
@@ -48,20 +41,72 @@ PyObject* elsewhere(Call& c) {
   return run_array_kernel(c, c.op);
 }
 
-void set_a(GemmArgs& g, const Tensor* t) {
-  g.a = t->data;
-  g.a_row = t->strides[t->ndim - 2];
-  g.a_col = t->strides[t->ndim - 1];
+// r = alpha * A @ B + beta * r, of matrices and of batches of them; a vector is a row on the left, a column on the
+// right.
+void multiply(const Tensor* a, const Tensor* b, Tensor* r, const GemmScalar& beta, const GemmScalar& alpha) {
+  const bool row = a->ndim == 1, column = b->ndim == 1;
+  GemmArgs g;
+  g.m = row ? 1 : a->sizes[a->ndim - 2];
+  g.n = column ? 1 : b->sizes[b->ndim - 1];
+  g.k = a->sizes[a->ndim - 1];
+  g.a = a->data;
+  g.a_row = row ? 1 : a->strides[a->ndim - 2];
+  g.a_col = a->strides[a->ndim - 1];
+  g.b = b->data;
+  g.b_row = b->strides[column ? 0 : b->ndim - 2];
+  g.b_col = column ? 1 : b->strides[b->ndim - 1];
+  g.c = r->data;
+  g.c_row = g.n;
+  g.c_col = 1;
+  g.beta = beta;
+  g.alpha = alpha;
+  if (a->ndim == 3) {
+    g.batch_ndim = 1;
+    g.batch_sizes = r->sizes;
+    g.a_batch = a->strides;
+    g.b_batch = b->strides;
+    g.c_batch = r->strides;
+  }
+  if (!r->numel) return;
+  Unlocked unlocked(r->numel * std::max<int64_t>(g.k, 1) > kUnlockAbove);
+  gemm(a->dtype, g);
 }
-void set_b(GemmArgs& g, const Tensor* t) {
-  g.b = t->data;
-  g.b_row = t->strides[t->ndim - 2];
-  g.b_col = t->strides[t->ndim - 1];
+
+Ref<Tensor> empty_product(const Call& c, const Tensor* a, const Tensor* b) {
+  Dims sizes(a->ndim - 1, a->sizes);
+  if (b->ndim > 1) sizes.push(b->sizes[b->ndim - 1]);
+  return empty(sizes.n, sizes.v, a->dtype, c.device);
 }
-void set_c(GemmArgs& g, const Tensor* t) {
-  g.c = t->data;
-  g.c_row = t->strides[t->ndim - 2];
-  g.c_col = t->strides[t->ndim - 1];
+
+// A @ B in a new tensor.
+PyObject* product(Call& c, const Tensor* a, const Tensor* b) {
+  if (PyObject* r = elsewhere(c)) return r;
+  Ref<Tensor> r = empty_product(c, a, b);
+  if (c.device.type == kCPU) multiply(a, b, r.get(), {0, 0, 0}, {});
+  return r.release_object();
+}
+
+// beta * self + alpha * A @ B where self broadcasts to the shape of the product.
+PyObject* added_product(Call& c, const Tensor* a, const Tensor* b) {
+  if (PyObject* r = elsewhere(c)) return r;
+  const Tensor* self = c.args[0].tensor;
+  const GemmScalar beta = scalar(c.args[3]), alpha = scalar(c.args[4]);
+  Ref<Tensor> r = empty_product(c, a, b);
+  const int n = r->ndim;
+  const int64_t* sizes = r->sizes;
+  bool fits = self->ndim <= n;
+  for (int d = 0; fits && d < self->ndim; ++d)
+    fits = self->sizes[d] == 1 || self->sizes[d] == sizes[n - self->ndim + d];
+  if (!fits)
+    fail(PyExc_RuntimeError,
+         "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %d.  "
+         "Target sizes: %s.  Tensor sizes: %s",
+         ll(n ? sizes[n - 1] : 1), ll(self->ndim ? self->sizes[self->ndim - 1] : 1), n - 1,
+         shape_text(n, sizes).c_str(), shape_text(self).c_str());
+  if (c.device.type == kMeta) return r.release_object();
+  if (beta.re != 0 || beta.im != 0) copy_into(r.get(), self);
+  multiply(a, b, r.get(), beta, alpha);
+  return r.release_object();
 }
 
 PyObject* mm_kernel(Call& c) {
@@ -76,19 +121,7 @@ PyObject* mm_kernel(Call& c) {
     fail(PyExc_RuntimeError, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", ll(a->sizes[0]),
          ll(a->sizes[1]), ll(b->sizes[0]), ll(b->sizes[1]));
   check_same_dtype(c, a, b);
-  if (PyObject* r = elsewhere(c)) return r;
-  int64_t sizes[2] = {a->sizes[0], b->sizes[1]};
-  Ref<Tensor> r = empty(2, sizes, a->dtype, c.device);
-  if (c.device.type == kMeta) return r.release_object();
-  GemmArgs g;
-  g.m = sizes[0];
-  g.n = sizes[1];
-  g.k = a->sizes[1];
-  set_a(g, a);
-  set_b(g, b);
-  set_c(g, r.get());
-  run_gemm(a->dtype, g);
-  return r.release_object();
+  return product(c, a, b);
 }
 
 PyObject* bmm_kernel(Call& c) {
@@ -101,24 +134,7 @@ PyObject* bmm_kernel(Call& c) {
          "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
          ll(a->sizes[0]), ll(a->sizes[2]), ll(b->sizes[0]), ll(b->sizes[1]));
   check_same_dtype(c, a, b);
-  if (PyObject* r = elsewhere(c)) return r;
-  int64_t sizes[3] = {a->sizes[0], a->sizes[1], b->sizes[2]};
-  Ref<Tensor> r = empty(3, sizes, a->dtype, c.device);
-  if (c.device.type == kMeta) return r.release_object();
-  GemmArgs g;
-  g.m = sizes[1];
-  g.n = sizes[2];
-  g.k = a->sizes[2];
-  set_a(g, a);
-  set_b(g, b);
-  set_c(g, r.get());
-  g.batch_ndim = 1;
-  g.batch_sizes = sizes;
-  g.a_batch = a->strides;
-  g.b_batch = b->strides;
-  g.c_batch = r->strides;
-  run_gemm(a->dtype, g, sizes[0]);
-  return r.release_object();
+  return product(c, a, b);
 }
 
 PyObject* mv_kernel(Call& c) {
@@ -131,22 +147,7 @@ PyObject* mv_kernel(Call& c) {
     fail(PyExc_RuntimeError, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)", ll(a->sizes[0]),
          ll(a->sizes[0]), ll(a->sizes[1]), ll(v->sizes[0]));
   check_same_dtype(c, a, v);
-  if (PyObject* r = elsewhere(c)) return r;
-  Ref<Tensor> r = empty(1, a->sizes, a->dtype, c.device);
-  if (c.device.type == kMeta) return r.release_object();
-  GemmArgs g;
-  g.m = a->sizes[0];
-  g.n = 1;
-  g.k = a->sizes[1];
-  set_a(g, a);
-  g.b = v->data;
-  g.b_row = v->strides[0];
-  g.b_col = 1;
-  g.c = r->data;
-  g.c_row = 1;
-  g.c_col = 1;
-  run_gemm(a->dtype, g);
-  return r.release_object();
+  return product(c, a, v);
 }
 
 PyObject* dot_kernel(Call& c) {
@@ -162,43 +163,11 @@ PyObject* dot_kernel(Call& c) {
          "%lld and %lld elements respectively",
          ll(a->numel), ll(b->numel), ll(a->numel), ll(b->numel));
   check_same_dtype(c, a, b);
-  if (PyObject* r = elsewhere(c)) return r;
-  Ref<Tensor> r = empty(0, nullptr, a->dtype, c.device);
-  if (c.device.type == kMeta) return r.release_object();
-  GemmArgs g;
-  g.m = g.n = 1;
-  g.k = a->numel;
-  g.a = a->data;
-  g.a_row = 1;
-  g.a_col = a->strides[0];
-  g.b = b->data;
-  g.b_row = b->strides[0];
-  g.b_col = 1;
-  g.c = r->data;
-  g.c_row = g.c_col = 1;
-  run_gemm(a->dtype, g);
-  return r.release_object();
-}
-
-// beta * self + alpha * A @ B where self broadcasts to the shape of the product.
-Ref<Tensor> added(const Call& c, const Tensor* self, int ndim, const int64_t* sizes, const Arg& beta) {
-  Ref<Tensor> r = empty(ndim, sizes, self->dtype, c.device);
-  bool fits = self->ndim <= ndim;
-  for (int d = 0; fits && d < self->ndim; ++d)
-    fits = self->sizes[d] == 1 || self->sizes[d] == sizes[ndim - self->ndim + d];
-  if (!fits)
-    fail(PyExc_RuntimeError,
-         "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %d.  "
-         "Target sizes: %s.  Tensor sizes: %s",
-         ll(sizes[ndim - 1]), ll(self->ndim ? self->sizes[self->ndim - 1] : 1), ndim - 1,
-         shape_text(ndim, sizes).c_str(), shape_text(self).c_str());
-  if (c.device.type != kMeta && beta.to_double() != 0) copy_into(r.get(), self);
-  return r;
+  return product(c, a, b);
 }
 
 PyObject* addmm_kernel(Call& c) {
   Tensor *self = c.args[0].tensor, *a = c.args[1].tensor, *b = c.args[2].tensor;
-  const Arg &beta = c.args[3], &alpha = c.args[4];
   check_rank("addmm", "mat1", a, 2);
   check_rank("addmm", "mat2", b, 2);
   if (a->sizes[1] != b->sizes[0])
@@ -208,21 +177,7 @@ PyObject* addmm_kernel(Call& c) {
   if (self->dtype != a->dtype)
     fail(PyExc_RuntimeError, "self and mat2 must have the same dtype, but got %s and %s", legacy_name(self->dtype),
          legacy_name(a->dtype));
-  if (PyObject* r = elsewhere(c)) return r;
-  int64_t sizes[2] = {a->sizes[0], b->sizes[1]};
-  Ref<Tensor> r = added(c, self, 2, sizes, beta);
-  if (c.device.type == kMeta) return r.release_object();
-  GemmArgs g;
-  g.m = sizes[0];
-  g.n = sizes[1];
-  g.k = a->sizes[1];
-  set_a(g, a);
-  set_b(g, b);
-  set_c(g, r.get());
-  g.alpha = scalar(alpha);
-  g.beta = scalar(beta);
-  run_gemm(a->dtype, g);
-  return r.release_object();
+  return added_product(c, a, b);
 }
 
 PyObject* addmv_kernel(Call& c) {
@@ -234,23 +189,7 @@ PyObject* addmv_kernel(Call& c) {
   if (self->dtype != a->dtype)
     fail(PyExc_RuntimeError, "addmv: input, mat and vec must have the same dtype, but got %s and %s",
          legacy_name(self->dtype), legacy_name(a->dtype));
-  if (PyObject* r = elsewhere(c)) return r;
-  Ref<Tensor> r = added(c, self, 1, a->sizes, c.args[3]);
-  if (c.device.type == kMeta) return r.release_object();
-  GemmArgs g;
-  g.m = a->sizes[0];
-  g.n = 1;
-  g.k = a->sizes[1];
-  set_a(g, a);
-  g.b = v->data;
-  g.b_row = v->strides[0];
-  g.b_col = 1;
-  g.c = r->data;
-  g.c_row = g.c_col = 1;
-  g.beta = scalar(c.args[3]);
-  g.alpha = scalar(c.args[4]);
-  run_gemm(a->dtype, g);
-  return r.release_object();
+  return added_product(c, a, v);
 }
 
 PyObject* baddbmm_kernel(Call& c) {
@@ -265,26 +204,7 @@ PyObject* baddbmm_kernel(Call& c) {
   if (self->dtype != a->dtype)
     fail(PyExc_RuntimeError, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s",
          legacy_name(self->dtype), legacy_name(a->dtype), legacy_name(b->dtype));
-  if (PyObject* r = elsewhere(c)) return r;
-  int64_t sizes[3] = {a->sizes[0], a->sizes[1], b->sizes[2]};
-  Ref<Tensor> r = added(c, self, 3, sizes, c.args[3]);
-  if (c.device.type == kMeta) return r.release_object();
-  GemmArgs g;
-  g.m = sizes[1];
-  g.n = sizes[2];
-  g.k = a->sizes[2];
-  set_a(g, a);
-  set_b(g, b);
-  set_c(g, r.get());
-  g.beta = scalar(c.args[3]);
-  g.alpha = scalar(c.args[4]);
-  g.batch_ndim = 1;
-  g.batch_sizes = sizes;
-  g.a_batch = a->strides;
-  g.b_batch = b->strides;
-  g.c_batch = r->strides;
-  run_gemm(a->dtype, g, sizes[0]);
-  return r.release_object();
+  return added_product(c, a, b);
 }
 
 // ---- matmul: over the ops above, so that gradients and devices come with them
@@ -297,7 +217,7 @@ Ref<Tensor> shaped(OpHandle& op, Tensor* t, const Dims& sizes) {
   Arg args[2] = {arg(t), arg(sizes.v, sizes.n)};
   return call_tensor(op.get(), args, 2);
 }
-Ref<Tensor> product(OpHandle& op, Tensor* a, Tensor* b) {
+Ref<Tensor> product_by(OpHandle& op, Tensor* a, Tensor* b) {
   Arg args[2] = {arg(a), arg(b)};
   return call_tensor(op.get(), args, 2);
 }
@@ -311,9 +231,9 @@ PyObject* matmul_kernel(Call& c) {
   if (!a->ndim || !b->ndim)
     fail(PyExc_RuntimeError, "both arguments to matmul need to be at least 1D, but they are %dD and %dD", a->ndim,
          b->ndim);
-  if (a->ndim == 2 && b->ndim == 2) return product(g_mm, a, b).release_object();
-  if (a->ndim == 1 && b->ndim == 1) return product(g_dot, a, b).release_object();
-  if (a->ndim == 2 && b->ndim == 1) return product(g_mv, a, b).release_object();
+  if (a->ndim == 2 && b->ndim == 2) return product_by(g_mm, a, b).release_object();
+  if (a->ndim == 1 && b->ndim == 1) return product_by(g_dot, a, b).release_object();
+  if (a->ndim == 2 && b->ndim == 1) return product_by(g_mv, a, b).release_object();
   if (a->ndim == 1) {
     Ref<Tensor> row = with_dim(g_unsqueeze, a, 0);
     Arg args[2] = {arg(row.get()), arg(b)};
@@ -332,7 +252,7 @@ PyObject* matmul_kernel(Call& c) {
         return rows;
       }();
     Ref<Tensor> rows = shaped(g_reshape, a, flat);
-    Ref<Tensor> r = product(b->ndim == 1 ? g_mv : g_mm, rows.get(), b);
+    Ref<Tensor> r = product_by(b->ndim == 1 ? g_mv : g_mm, rows.get(), b);
     if (b->ndim == 2) result.push(b->sizes[1]);
     return shaped(g_reshape, r.get(), result).release_object();
   }
@@ -362,7 +282,7 @@ PyObject* matmul_kernel(Call& c) {
     return shaped(g_reshape, wide.get(), folded);
   };
   Ref<Tensor> fa = as_batch(a), fb = as_batch(b);
-  Ref<Tensor> r = product(g_bmm, fa.get(), fb.get());
+  Ref<Tensor> r = product_by(g_bmm, fa.get(), fb.get());
   batch.push(a->sizes[a->ndim - 2]);
   batch.push(b->sizes[b->ndim - 1]);
   return shaped(g_reshape, r.get(), batch).release_object();

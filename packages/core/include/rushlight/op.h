@@ -34,6 +34,45 @@ struct Arg {
   bool to_bool() const { return kind == Kind::Float ? d != 0 : kind == Kind::Complex ? d != 0 || imag != 0 : i != 0; }
 };
 
+// Arguments from values. A null tensor is None.
+inline Arg arg(const Tensor* t) {
+  Arg a;
+  a.kind = t ? Kind::Tensor : Kind::None;
+  a.tensor = const_cast<Tensor*>(t);
+  return a;
+}
+inline Arg arg(int64_t i) {
+  Arg a;
+  a.kind = Kind::Int;
+  a.i = i;
+  return a;
+}
+inline Arg arg(double d) {
+  Arg a;
+  a.kind = Kind::Float;
+  a.d = d;
+  return a;
+}
+inline Arg arg(bool b) {
+  Arg a;
+  a.kind = Kind::Bool;
+  a.i = b;
+  return a;
+}
+inline Arg arg(const int64_t* v, int n) {
+  Arg a;
+  a.kind = Kind::Ints;
+  a.ints = v;
+  a.count = n;
+  return a;
+}
+inline Arg arg(DType t) {
+  Arg a;
+  a.kind = Kind::DType;
+  a.dtype = t;
+  return a;
+}
+
 enum class ParamType : uint8_t {
   Tensor,
   Tensors,

@@ -121,7 +121,9 @@ addbmm = (
         doc="`beta * input + alpha * (batch1 @ batch2).sum(0)`.",
     )
     .composite(
-        lambda self, batch1, batch2, *, beta, alpha: _add_scaled(self, bmm.operator(batch1, batch2).sum(0), beta, alpha)
+        lambda self, batch1, batch2, *, beta, alpha: _add_scaled(
+            self, bmm.operator(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha
+        )
     )
     .samples(
         lambda make, dtype: (Sample((make(3, 5), make(2, 3, 4), make(2, 4, 5)), {"beta": 2, "alpha": 3}),),
