@@ -235,3 +235,81 @@ def test_masks_with_other_bytes_than_one():
     x = torch.arange(20000)
     assert len(x[mask]) == len(torch.nonzero(mask)) == 15000
     assert x.masked_scatter(mask, x)[:4].tolist() == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_scatter_reduce_gradients_with_zeros_and_equals(reduce, include_self):
+    pytest.importorskip("rushlight.autograd", exc_type=ImportError)
+    x = torch.tensor([[0.0, 2.0, 3.0], [1.0, 0.5, -1.0]], dtype=torch.float64, requires_grad=True)
+    src = torch.tensor([[0.0, 5.0, 0.0, 9.0], [0.0, 4.0, 7.0, 9.0]], dtype=torch.float64, requires_grad=True)
+    index = torch.tensor([[0, 1, 1], [0, 0, 0]])
+    if reduce in ("amax", "amin"):  # equal extremes have no derivative
+        src = torch.arange(1.1, 9, dtype=torch.float64).view(2, 4).requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda x, src: x.scatter_reduce(0, index, src, reduce, include_self=include_self), (x, src)
+    )
+
+
+def test_equal_extremes_share_their_gradient():
+    pytest.importorskip("rushlight.autograd", exc_type=ImportError)
+    x, src = torch.tensor([2.0, 0.0], requires_grad=True), torch.tensor([2.0, 2.0, 1.0], requires_grad=True)
+    x.scatter_reduce(0, torch.tensor([0, 0, 0]), src, "amax").sum().backward()
+    assert x.grad.tolist() == [pytest.approx(1 / 3), 1]
+    assert src.grad.tolist() == [pytest.approx(1 / 3), pytest.approx(1 / 3), 0]
+
+
+def test_scatter_reduce_takes_nan_and_rounds_integer_means_down():
+    index = torch.tensor([0, 0])
+    assert torch.zeros(1).scatter_reduce(0, index, torch.tensor([float("nan"), 1.0]), "amax").isnan()
+    assert torch.tensor([-7]).scatter_reduce(0, index, torch.tensor([1, 4]), "mean").tolist() == [-1]
+    with pytest.raises(RuntimeError, match="reduce argument must be either sum, prod, mean, amax or amin, got max"):
+        torch.zeros(1).scatter_reduce(0, index, torch.zeros(2), "max")
+    with pytest.raises(RuntimeError, match="Expected self.dtype to be equal to src.dtype"):
+        torch.zeros(1, dtype=torch.float16).scatter_reduce(0, index, torch.zeros(2), "sum")
+
+
+@pytest.mark.parametrize(
+    ("index", "shape", "error", "message"),
+    [
+        ([0, 3], (2, 2), IndexError, "index out of range"),
+        ([0], (2, 2), RuntimeError, r"Number of indices \(1\)"),
+        ([[0, 1]], (2, 2), IndexError, "supposed to be a vector"),
+        ([0.0, 1.0], (2, 2), RuntimeError, "Expected dtype int32/int64"),
+        ([0, 1], (2, 3), RuntimeError, "source tensor shape must match"),
+    ],
+)
+def test_index_reduce_checks_its_arguments(index, shape, error, message):
+    with pytest.raises(error, match=message):
+        torch.zeros(2, 2).index_reduce(0, torch.tensor(index), torch.zeros(shape), "prod")
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float16, torch.float32, torch.complex128])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_big_index_add_is_the_same_for_any_number_of_threads(dtype, dim):
+    generator = np.random.default_rng(0)
+    places, source = generator.integers(0, 50, 300), generator.integers(0, 3, (300, 300))
+    x = torch.zeros(*((50, 300) if dim == 0 else (300, 50)), dtype=dtype)
+    expected = np.zeros(x.shape, dtype=np.int64)
+    np.add.at(expected, (slice(None),) * dim + (places,), source)
+    threads = torch.get_num_threads()
+    try:
+        for n in (1, 2, 7):
+            torch.set_num_threads(n)
+            result = x.index_add(dim, torch.from_numpy(places), torch.from_numpy(source).to(dtype))
+            assert result.equal(torch.from_numpy(expected).to(dtype))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_an_index_out_of_bounds_is_named_wherever_it_is():
+    x, index = torch.zeros(1000, 50), torch.zeros(1000, 500, dtype=torch.int64)
+    index[700, 3] = 50
+    for call in (lambda: x.gather(1, index), lambda: x.scatter_add(1, index, torch.zeros(1000, 500))):
+        with pytest.raises(RuntimeError, match="index 50 is out of bounds for dimension 1 with size 50"):
+            call()
+    rows, columns = torch.zeros(100_000, dtype=torch.int64), torch.zeros(100_000, dtype=torch.int64)
+    columns[99_999] = -51
+    for call in (lambda: x[rows, columns], lambda: x.index_put((rows, columns), torch.tensor(1.0))):
+        with pytest.raises(IndexError, match="index -51 is out of bounds for dimension 1 with size 50"):
+            call()

@@ -161,3 +161,23 @@ def test_moments():
         values = fill()
         assert abs(values.mean().item() - mean) < 5 * std / 300
         assert abs(values.std().item() / std - 1) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [("uniform", (2, 3)), ("exponential", ()), ("cauchy", ()), ("log_normal", ()), ("geometric", (0.3,))],
+)
+def test_drawn_like_is_the_fill_of_a_new_tensor(name, args):
+    x = torch.zeros(3, 4)
+    torch.manual_seed(3)
+    drawn = getattr(torch, name)(x, *args)
+    torch.manual_seed(3)
+    assert drawn.tolist() == getattr(torch.empty(3, 4), f"{name}_")(*args).tolist()
+    assert not x.any()
+
+
+def test_complex_uniform_draws_the_parts_in_turn():
+    torch.manual_seed(3)
+    z = torch.empty(3, dtype=torch.complex64).uniform_(2, 3)
+    torch.manual_seed(3)
+    assert torch.view_as_real(z).flatten().tolist() == torch.empty(6).uniform_(2, 3).tolist()

@@ -148,3 +148,52 @@ def test_views_on_meta():
     assert x.t().view_as(torch.zeros(3, 2, device="meta")).shape == (3, 2)
     assert [p.shape for p in x.split(1)] == [(1, 3), (1, 3)]
     assert x[:, 1:].shape == (2, 2)
+
+
+def test_scatter_into_a_part_keeps_the_order_of_memory():
+    x = torch.arange(12.0).view(3, 4)
+    expected = x.numpy().copy()
+    expected[:, 1] = 7
+    columns = x.t().select_scatter(torch.full((3,), 7.0), 0, 1)
+    assert columns.stride() == (1, 4)
+    np.testing.assert_array_equal(columns.numpy(), expected.T)
+    assert x[0, 1] == 1
+    with pytest.raises(RuntimeError, match="expected src to have a size equal to the slice of self"):
+        x.slice_scatter(torch.zeros(4), 0, 1)
+
+
+def test_as_strided_scatter_reaches_all_of_the_storage():
+    x = torch.arange(12.0)[4:]
+    assert x.as_strided_scatter(torch.tensor([-1.0, -2.0]), (2,), (5,), 0).tolist() == [4, -2, 6, 7, 8, 9, 10, 11]
+    with pytest.raises(RuntimeError, match="out of bounds for storage"):
+        x.as_strided_scatter(torch.zeros(2), (2,), (20,), 0)
+
+
+def test_as_strided_scatter_gradient():
+    pytest.importorskip("rushlight.autograd", exc_type=ImportError)
+    x = torch.arange(6.0, dtype=torch.float64, requires_grad=True)
+    src = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    for make in (lambda x: x, lambda x: (2 * x).view(2, 3).t(), lambda x: (2 * x)[1:]):
+
+        def scattered(x, src, make=make):
+            return make(x).as_strided_scatter(src, (2,), (2,), 2)
+
+        assert torch.autograd.gradcheck(scattered, (x, src))
+
+
+def test_unsafe_pieces_share_memory_but_no_version():
+    x = torch.arange(5.0)
+    pieces = x.unsafe_split(2)
+    assert [piece.tolist() for piece in pieces] == [[0, 1], [2, 3], [4]]
+    assert not pieces[0]._is_view()
+    pieces[0].zero_()
+    assert x.tolist() == [0, 0, 2, 3, 4]
+    assert x._version == 0
+    assert [len(piece) for piece in x.unsafe_chunk(2)] == [3, 2]
+    assert [len(piece) for piece in x.unsafe_split_with_sizes([1, 4])] == [1, 4]
+
+
+@pytest.mark.parametrize("call", [torch.chunk, torch.tensor_split, torch.hsplit, torch.unsafe_chunk])
+def test_billions_of_empty_pieces_are_refused(call):
+    with pytest.raises(RuntimeError, match="makes at most 16777216 pieces"):
+        call(torch.empty(0), 2**31)

@@ -1,11 +1,13 @@
 #include "index.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <vector>
 
+#include "../allocator.h"
 #include "../parallel.h"
-#include "copy.h"
+#include "half.h"
 
 namespace rl {
 
@@ -31,23 +33,33 @@ void by_size(int itemsize, F&& f) {
 
 // ---- arithmetic on stored elements
 
+// NaN wins.
+template <class T>
+T larger(T a, T b) {
+  return a > b || a != a ? a : b;
+}
+template <class T>
+T smaller(T a, T b) {
+  return a < b || a != a ? a : b;
+}
+
 template <class T>
 struct Plain {
   using Value = T;
   static Value add(Value a, Value b) { return static_cast<T>(a + b); }
   static Value multiply(Value a, Value b) { return static_cast<T>(a * b); }
+  static Value maximum(Value a, Value b) { return larger(a, b); }
+  static Value minimum(Value a, Value b) { return smaller(a, b); }
 };
 template <class T>
-struct Wrapping {  // signed integers wrap around
-  using Value = T;
+struct Wrapping : Plain<T> {  // signed integers wrap around
   using U = std::make_unsigned_t<T>;
-  static Value add(Value a, Value b) { return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b))); }
-  static Value multiply(Value a, Value b) {
+  static T add(T a, T b) { return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b))); }
+  static T multiply(T a, T b) {
     return static_cast<T>(static_cast<U>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)));
   }
 };
-struct Boolean {
-  using Value = uint8_t;
+struct Boolean : Plain<uint8_t> {
   static Value add(Value a, Value b) { return a | b; }
   static Value multiply(Value a, Value b) { return a & b; }
 };
@@ -58,27 +70,18 @@ struct Complex {
   };
   static Value add(Value a, Value b) { return {a.re + b.re, a.im + b.im}; }
   static Value multiply(Value a, Value b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+  static Value maximum(Value a, Value) { return a; }  // has no order; the caller has refused it
+  static Value minimum(Value a, Value) { return a; }
 };
-template <DType dtype>
-struct Half {  // through float32, with the library's own rounding
-  using Value = uint16_t;
-  static float widen(Value v) {
-    float f;
-    convert(DType::Float32, &f, dtype, &v);
-    return f;
-  }
-  static Value narrow(float f) {
-    Value v;
-    convert(dtype, &v, DType::Float32, &f);
-    return v;
-  }
-  static void convert(DType to, void* out, DType from, const void* in) {
-    char* data[2] = {static_cast<char*>(out), static_cast<char*>(const_cast<void*>(in))};
-    int64_t strides[2] = {0, 0};
-    find_cast(from, to)(data, strides, 1, nullptr);
-  }
-  static Value add(Value a, Value b) { return narrow(widen(a) + widen(b)); }
-  static Value multiply(Value a, Value b) { return narrow(widen(a) * widen(b)); }
+base::Half narrowed(base::Half, float x) { return base::to_half(x); }
+base::BHalf narrowed(base::BHalf, float x) { return base::to_bhalf(x); }
+template <class H>
+struct Short {  // through float32
+  using Value = H;
+  static Value add(Value a, Value b) { return narrowed(a, base::to_float(a) + base::to_float(b)); }
+  static Value multiply(Value a, Value b) { return narrowed(a, base::to_float(a) * base::to_float(b)); }
+  static Value maximum(Value a, Value b) { return narrowed(a, larger(base::to_float(a), base::to_float(b))); }
+  static Value minimum(Value a, Value b) { return narrowed(a, smaller(base::to_float(a), base::to_float(b))); }
 };
 
 template <class F>
@@ -89,14 +92,63 @@ void by_dtype(DType t, F&& f) {
     case DType::Int16: return f(Wrapping<int16_t>{});
     case DType::Int32: return f(Wrapping<int32_t>{});
     case DType::Int64: return f(Wrapping<int64_t>{});
-    case DType::Float16: return f(Half<DType::Float16>{});
-    case DType::BFloat16: return f(Half<DType::BFloat16>{});
+    case DType::Float16: return f(Short<base::Half>{});
+    case DType::BFloat16: return f(Short<base::BHalf>{});
     case DType::Float32: return f(Plain<float>{});
     case DType::Float64: return f(Plain<double>{});
     case DType::Complex64: return f(Complex<float>{});
     case DType::Complex128: return f(Complex<double>{});
     case DType::Bool: return f(Boolean{});
   }
+}
+
+// ---- indices
+
+// The lowest address of an index out of bounds that any thread has met.
+class Outside {
+ public:
+  void note(const int64_t* at) {
+    if (!at) return;
+    const int64_t* known = first_.load();
+    while ((!known || at < known) && !first_.compare_exchange_weak(known, at)) {
+    }
+  }
+  const int64_t* first() const { return first_.load(); }
+
+ private:
+  std::atomic<const int64_t*> first_{nullptr};
+};
+
+const int64_t* outside(const int64_t* index, int64_t n, int64_t low, int64_t size) {
+  // Where neither i - low nor size - 1 - i has a sign all is well; operations that every machine has vectors for.
+  uint64_t signs = 0;
+  const auto first = static_cast<uint64_t>(low), last = static_cast<uint64_t>(size - 1);
+  for (int64_t i = 0; i < n; ++i)
+    signs |= (static_cast<uint64_t>(index[i]) - first) | (last - static_cast<uint64_t>(index[i]));
+  if (!(signs >> 63)) return nullptr;
+  return std::find_if(index, index + n, [&](int64_t i) { return i < low || i >= size; });
+}
+
+constexpr int64_t kTile = 512;  // places whose offsets are worked out at a time
+
+// Byte offsets of places [begin, begin + n), whose indices are in bounds.
+void offsets_of(const Blocks& b, int64_t begin, int64_t n, int64_t* offsets) {
+  for (int k = 0; k < b.nlists; ++k) {
+    const IndexList list = b.lists[k];
+    const int64_t* index = list.values + begin;
+    const int64_t keep = k ? ~int64_t{0} : 0;
+    for (int64_t i = 0; i < n; ++i)
+      offsets[i] = (offsets[i] & keep) + (index[i] + (index[i] >> 63 & list.size)) * list.stride;
+  }
+  if (!b.nlists) std::fill_n(offsets, n, 0);
+}
+
+const int64_t* outside(const Blocks& b, int64_t begin, int64_t n) {
+  for (int k = 0; k < b.nlists; ++k) {
+    const int64_t size = b.lists[k].size;
+    if (const int64_t* bad = outside(b.lists[k].values + begin, n, -size, size)) return bad;
+  }
+  return nullptr;
 }
 
 // ---- blocks
@@ -141,79 +193,125 @@ void each_inner(const Blocks& b, char* at, int64_t inner, F&& f) {
   }
 }
 
-// Calls f(place address, first place, last place, dense row) for runs of places that share outer coordinates.
-template <class F>
-void each_run(const Blocks& b, int64_t begin, int64_t end, char* base, F&& f) {
-  while (begin < end) {
-    int64_t o = begin / b.count, i = begin % b.count, n = std::min(b.count - i, end - begin);
-    f(base + strided_offset(o, b.nouter, b.outer_sizes, b.outer_strides), i, i + n, begin);
-    begin += n;
-  }
-}
-
 }  // namespace
 
-int64_t add_offsets(const int64_t* index, int64_t n, int64_t size, int64_t stride, int64_t* offsets, bool first) {
-  for (int64_t i = 0; i < n; ++i) {
-    int64_t v = index[i];
-    v += v < 0 ? size : 0;
-    if (static_cast<uint64_t>(v) >= static_cast<uint64_t>(size)) return i;
-    offsets[i] = first ? v * stride : offsets[i] + v * stride;
-  }
-  return -1;
-}
-
-void gather_blocks(const Blocks& b, const char* from, char* dense) {
-  Extent e(b);
-  int64_t bytes = e.inner * b.itemsize;
-  parallel_for(
-      0, e.outer * b.count, std::max<int64_t>(kGrain / std::max<int64_t>(e.inner, 1), 1),
-      [&](int64_t begin, int64_t end) {
-        each_run(b, begin, end, const_cast<char*>(from), [&](char* base, int64_t i, int64_t stop, int64_t row) {
-          char* to = dense + row * bytes;
-          if (e.inner == 1) {
-            by_size(b.itemsize, [&](auto tag) {
-              using T = decltype(tag);
-              auto* out = reinterpret_cast<T*>(to);
-              for (; i < stop; ++i) *out++ = *reinterpret_cast<const T*>(base + b.offsets[i]);
-            });
-          } else if (e.dense) {
-            for (; i < stop; ++i, to += bytes) std::memcpy(to, base + b.offsets[i], bytes);
-          } else {
-            by_size(b.itemsize, [&](auto tag) {
-              using T = decltype(tag);
-              for (; i < stop; ++i, to += bytes)
-                each_inner(b, base + b.offsets[i], e.inner,
-                           [&](char* at, int64_t k) { reinterpret_cast<T*>(to)[k] = *reinterpret_cast<const T*>(at); });
-            });
-          }
-        });
-      });
+const int64_t* find_outside(const int64_t* index, int64_t n, int64_t low, int64_t size) {
+  Outside bad;
+  parallel_for(0, n, kGrain,
+               [&](int64_t begin, int64_t end) { bad.note(outside(index + begin, end - begin, low, size)); });
+  return bad.first();
 }
 
 namespace {
 
-// Rows of places in parallel over the outer dimensions only: equal places are met in order.
+// Calls f(address, offsets, places, dense row) for tiles of places that share outer coordinates.
+template <class F>
+void each_tile(const Blocks& b, int64_t begin, int64_t end, char* base, const int64_t* offsets, F&& f) {
+  int64_t tile[kTile];
+  while (begin < end) {
+    const int64_t o = begin / b.count, i = begin % b.count, n = std::min({b.count - i, end - begin, kTile});
+    if (!offsets) offsets_of(b, i, n, tile);
+    f(base + strided_offset(o, b.nouter, b.outer_sizes, b.outer_strides), offsets ? offsets + i : tile, n, begin);
+    begin += n;
+  }
+}
+
+// Offsets of all places, where several outer coordinates share them.
+class SharedOffsets {
+ public:
+  SharedOffsets(const Blocks& b, int64_t outer)
+      : memory_(outer > 1 ? static_cast<size_t>(b.count) * sizeof(int64_t) : 0),
+        offsets_(outer > 1 ? memory_.as<int64_t>() : nullptr) {
+    if (offsets_) offsets_of(b, 0, b.count, offsets_);
+  }
+  const int64_t* get() const { return offsets_; }
+
+ private:
+  Scratch memory_;
+  int64_t* offsets_;
+};
+
+}  // namespace
+
+const int64_t* gather_blocks(const Blocks& b, const char* from, char* dense) {
+  const Extent e(b);
+  const int64_t bytes = e.inner * b.itemsize;
+  Outside bad;
+  if (e.outer > 1) {
+    bad.note(outside(b, 0, b.count));
+    if (bad.first()) return bad.first();
+  }
+  const SharedOffsets shared(b, e.outer);
+  const int64_t* offsets = shared.get();
+  parallel_for(0, e.outer * b.count, std::max<int64_t>(kGrain / std::max<int64_t>(e.inner, 1), 1),
+               [&](int64_t begin, int64_t end) {
+                 if (!offsets) {
+                   if (const int64_t* at = outside(b, begin, end - begin)) return bad.note(at);
+                 }
+                 each_tile(b, begin, end, const_cast<char*>(from), offsets,
+                           [&](const char* base, const int64_t* places, int64_t n, int64_t row) {
+                             char* to = dense + row * bytes;
+                             if (e.dense && e.inner > 1) {
+                               for (int64_t i = 0; i < n; ++i, to += bytes) std::memcpy(to, base + places[i], bytes);
+                               return;
+                             }
+                             by_size(b.itemsize, [&](auto tag) {
+                               using T = decltype(tag);
+                               T* out = reinterpret_cast<T*>(to);
+                               if (e.inner == 1) {
+                                 for (int64_t i = 0; i < n; ++i) out[i] = *reinterpret_cast<const T*>(base + places[i]);
+                                 return;
+                               }
+                               for (int64_t i = 0; i < n; ++i, out += e.inner)
+                                 each_inner(b, const_cast<char*>(base) + places[i], e.inner,
+                                            [&](char* at, int64_t k) { out[k] = *reinterpret_cast<const T*>(at); });
+                             });
+                           });
+               });
+  return bad.first();
+}
+
+namespace {
+
+// In parallel over outer coordinates and ranges of the memory that is written: equal places are met in order.
 template <class T, class Put>
 void scatter(const Blocks& b, char* to, const char* dense, bool one_value, Put put) {
-  Extent e(b);
-  int64_t step = one_value ? 0 : 1, row_elements = e.inner;
-  parallel_for(0, e.outer, std::max<int64_t>(kGrain / std::max<int64_t>(e.inner * b.count, 1), 1),
-               [&](int64_t begin, int64_t end) {
-                 each_run(b, begin * b.count, end * b.count, to, [&](char* base, int64_t i, int64_t stop, int64_t row) {
-                   const T* value = reinterpret_cast<const T*>(dense) + row * row_elements * step;
-                   for (; i < stop; ++i, value += row_elements * step) {
-                     char* at = base + b.offsets[i];
-                     if (e.dense) {
-                       T* out = reinterpret_cast<T*>(at);
-                       for (int64_t k = 0; k < e.inner; ++k) put(out[k], value[k * step]);
-                     } else {
-                       each_inner(b, at, e.inner,
-                                  [&](char* p, int64_t k) { put(*reinterpret_cast<T*>(p), value[k * step]); });
-                     }
-                   }
-                 });
-               });
+  const Extent e(b);
+  const SharedOffsets shared(b, e.outer);
+  const int64_t* offsets = shared.get();
+  const int64_t work = std::max<int64_t>(e.inner * b.count, 1);
+  // Every range looks at all places: it pays where there is much to do at each.
+  const int64_t ranges = e.inner < 32 || work < kGrain ? 1 : 4 * num_threads();
+  int64_t low = 0, extent = 1;
+  for (int k = 0; k < b.nlists; ++k) {
+    const int64_t reach = (b.lists[k].size - 1) * b.lists[k].stride;
+    low += std::min<int64_t>(reach, 0);
+    extent += std::abs(reach);
+  }
+  const int64_t length = extent / ranges + 1;
+  parallel_for(0, e.outer * ranges, std::max<int64_t>(kGrain * ranges / work, 1), [&](int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t o = unit / ranges, first = low + unit % ranges * length;
+      each_tile(b, o * b.count, (o + 1) * b.count, to, offsets,
+                [&](char* base, const int64_t* places, int64_t n, int64_t row) {
+                  const T* value = reinterpret_cast<const T*>(dense) + (one_value ? 0 : row * e.inner);
+                  const int64_t next = one_value ? 0 : e.inner;
+                  for (int64_t i = 0; i < n; ++i, value += next) {
+                    if (static_cast<uint64_t>(places[i] - first) >= static_cast<uint64_t>(length)) continue;
+                    char* at = base + places[i];
+                    T* out = reinterpret_cast<T*>(at);
+                    if (!e.dense) {
+                      each_inner(b, at, e.inner,
+                                 [&](char* p, int64_t k) { put(*reinterpret_cast<T*>(p), value[one_value ? 0 : k]); });
+                    } else if (one_value) {
+                      for (int64_t k = 0; k < e.inner; ++k) put(out[k], *value);
+                    } else {
+                      for (int64_t k = 0; k < e.inner; ++k) put(out[k], value[k]);
+                    }
+                  }
+                });
+    }
+  });
 }
 
 }  // namespace
@@ -221,7 +319,7 @@ void scatter(const Blocks& b, char* to, const char* dense, bool one_value, Put p
 void scatter_blocks(const Blocks& b, char* to, const char* dense, bool one_value) {
   by_size(b.itemsize, [&](auto tag) {
     using T = decltype(tag);
-    scatter<T>(b, to, dense, one_value, [](T& a, T v) { a = v; });
+    scatter<T>(b, to, dense, one_value, [](T& a, const T& v) { a = v; });
   });
 }
 
@@ -229,7 +327,7 @@ void scatter_add_blocks(DType dtype, const Blocks& b, char* to, const char* dens
   by_dtype(dtype, [&](auto math) {
     using M = decltype(math);
     using T = typename M::Value;
-    scatter<T>(b, to, dense, one_value, [](T& a, T v) { a = M::add(a, v); });
+    scatter<T>(b, to, dense, one_value, [](T& a, const T& v) { a = M::add(a, v); });
   });
 }
 
@@ -237,70 +335,110 @@ void scatter_add_blocks(DType dtype, const Blocks& b, char* to, const char* dens
 
 namespace {
 
-// Calls body(self, other) for every element of the index; the order inside a line is that of the index.
-template <class Body>
-void run_lines(const Lines& l, char* self, char* index, char* other, Body body) {
-  int inner = l.ndim - 1;
-  int64_t width = l.sizes[inner], outer = 1;
+// One row of the loop: `self` is where index 0 points to, all three move on by their steps.
+struct Row {
+  char* self;
+  const char* index;
+  char* other;
+  int64_t n, self_next, index_next, other_next;
+};
+
+// Calls row(Row) for rows that cover all elements of the index; the order inside a line is that of the index.
+template <class F>
+void each_row(const Lines& l, char* self, const char* index, char* other, F&& row) {
+  const int inner = l.ndim - 1;
+  const int64_t width = l.sizes[inner];
+  int64_t outer = 1;
   for (int d = 0; d < inner; ++d) outer *= l.sizes[d];
-  // Copies, since what `body` writes may alias everything else.
-  const int64_t self_step = l.self_step, index_step = l.index_step, other_step = l.other_step, length = l.length;
   const int64_t self_next = l.self[inner], index_next = l.index[inner], other_next = l.other[inner];
-  // Whichever of the line and the innermost dimension is denser in memory makes the inner loop.
-  bool along_line = index_step <= index_next || width == 1;
-  int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(length, 1), 1);
-  parallel_for(0, outer * width, grain, [&](int64_t begin, int64_t end) {
-    while (begin < end) {
-      int64_t o = begin / width, j = begin % width, n = std::min(width - j, end - begin);
-      char* s = self + strided_offset(o, inner, l.sizes, l.self) + j * self_next;
-      char* x = index + strided_offset(o, inner, l.sizes, l.index) + j * index_next;
-      char* v = other + strided_offset(o, inner, l.sizes, l.other) + j * other_next;
-      auto run = [&](int64_t rows, int64_t columns, int64_t x_row, int64_t v_row, int64_t s_row, int64_t x_column,
-                     int64_t v_column, int64_t s_column) {
-        for (int64_t r = 0; r < rows; ++r) {
-          char *xi = x + r * x_row, *vi = v + r * v_row, *si = s + r * s_row;
-          for (int64_t c = 0; c < columns; ++c, xi += x_column, vi += v_column, si += s_column)
-            body(si + *reinterpret_cast<const int64_t*>(xi) * self_step, vi);
-        }
-      };
-      if (along_line)
-        run(n, length, index_next, other_next, self_next, index_step, other_step, 0);
-      else
-        run(length, n, index_step, other_step, 0, index_next, other_next, self_next);
-      begin += n;
-    }
-  });
+  // Whichever of the line and the innermost dimension is denser in memory makes the row.
+  const bool along_line = l.index_step <= index_next || width == 1;
+  parallel_for(0, outer * width, std::max<int64_t>(kGrain / std::max<int64_t>(l.length, 1), 1),
+               [&](int64_t begin, int64_t end) {
+                 while (begin < end) {
+                   const int64_t o = begin / width, j = begin % width, n = std::min(width - j, end - begin);
+                   char* s = self + strided_offset(o, inner, l.sizes, l.self) + j * self_next;
+                   const char* x = index + strided_offset(o, inner, l.sizes, l.index) + j * index_next;
+                   char* v = other + strided_offset(o, inner, l.sizes, l.other) + j * other_next;
+                   if (along_line) {
+                     for (int64_t r = 0; r < n; ++r, s += self_next, x += index_next, v += other_next)
+                       row(Row{s, x, v, l.length, 0, l.index_step, l.other_step});
+                   } else {
+                     for (int64_t r = 0; r < l.length; ++r, x += l.index_step, v += l.other_step)
+                       row(Row{s, x, v, n, self_next, index_next, other_next});
+                   }
+                   begin += n;
+                 }
+               });
+}
+
+// Calls body(element of self, element of other) for every element of a row.
+template <class T, class Body>
+void run_row(const Row& r, int64_t step, Body body) {
+  if (r.self_next == 0 && step == sizeof(T) && r.index_next == 8 && r.other_next == sizeof(T)) {  // dense
+    T *self = reinterpret_cast<T*>(r.self), *other = reinterpret_cast<T*>(r.other);
+    const auto* index = reinterpret_cast<const int64_t*>(r.index);
+    for (int64_t i = 0; i < r.n; ++i) body(self[index[i]], other[i]);
+    return;
+  }
+  char *self = r.self, *other = r.other;
+  const char* index = r.index;
+  for (int64_t i = 0; i < r.n; ++i, self += r.self_next, index += r.index_next, other += r.other_next)
+    body(*reinterpret_cast<T*>(self + *reinterpret_cast<const int64_t*>(index) * step), *reinterpret_cast<T*>(other));
+}
+
+const int64_t* outside(const Row& r, int64_t size) {
+  if (r.index_next == 8) return outside(reinterpret_cast<const int64_t*>(r.index), r.n, 0, size);
+  const char* at = r.index;
+  for (int64_t i = 0; i < r.n; ++i, at += r.index_next) {
+    const auto* index = reinterpret_cast<const int64_t*>(at);
+    if (*index < 0 || *index >= size) return index;
+  }
+  return nullptr;
 }
 
 }  // namespace
 
-void gather_lines(const Lines& l, int itemsize, const char* self, const char* index, char* other) {
+const int64_t* gather_lines(const Lines& l, int itemsize, const char* self, const char* index, char* other) {
+  Outside bad;
   by_size(itemsize, [&](auto tag) {
     using T = decltype(tag);
-    run_lines(l, const_cast<char*>(self), const_cast<char*>(index), other,
-              [](char* s, char* v) { *reinterpret_cast<T*>(v) = *reinterpret_cast<const T*>(s); });
+    each_row(l, const_cast<char*>(self), index, other, [&](const Row& r) {
+      if (const int64_t* at = outside(r, l.size)) return bad.note(at);
+      run_row<T>(r, l.self_step, [](const T& s, T& v) { v = s; });
+    });
   });
+  return bad.first();
 }
 
-void scatter_lines(const Lines& l, Scatter how, DType dtype, char* self, const char* index, const char* other) {
-  char *x = const_cast<char*>(index), *v = const_cast<char*>(other);
-  if (how == Scatter::Assign)
-    return by_size(static_cast<int>(itemsize(dtype)), [&](auto tag) {
-      using T = decltype(tag);
-      run_lines(l, self, x, v, [](char* s, char* o) { *reinterpret_cast<T*>(s) = *reinterpret_cast<const T*>(o); });
+const int64_t* scatter_lines(const Lines& l, Scatter how, DType dtype, char* self, const char* index,
+                             const char* other) {
+  Outside bad;
+  const auto with = [&](auto zero, auto combine) {
+    using T = decltype(zero);
+    each_row(l, self, index, const_cast<char*>(other), [&](const Row& r) {
+      if (const int64_t* at = outside(r, l.size)) return bad.note(at);
+      run_row<T>(r, l.self_step, [&](T& s, const T& v) { s = combine(s, v); });
     });
+  };
+  if (how == Scatter::Assign) {
+    by_size(static_cast<int>(itemsize(dtype)), [&](auto zero) {
+      using T = decltype(zero);
+      with(zero, [](T, T v) { return v; });
+    });
+    return bad.first();
+  }
   by_dtype(dtype, [&](auto math) {
     using M = decltype(math);
     using T = typename M::Value;
-    if (how == Scatter::Add)
-      run_lines(l, self, x, v, [](char* s, char* o) {
-        *reinterpret_cast<T*>(s) = M::add(*reinterpret_cast<T*>(s), *reinterpret_cast<const T*>(o));
-      });
-    else
-      run_lines(l, self, x, v, [](char* s, char* o) {
-        *reinterpret_cast<T*>(s) = M::multiply(*reinterpret_cast<T*>(s), *reinterpret_cast<const T*>(o));
-      });
+    switch (how) {
+      case Scatter::Add: return with(T{}, [](T a, T b) { return M::add(a, b); });
+      case Scatter::Multiply: return with(T{}, [](T a, T b) { return M::multiply(a, b); });
+      case Scatter::Maximum: return with(T{}, [](T a, T b) { return M::maximum(a, b); });
+      default: return with(T{}, [](T a, T b) { return M::minimum(a, b); });
+    }
   });
+  return bad.first();
 }
 
 // ---- masks

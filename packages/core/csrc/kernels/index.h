@@ -1,5 +1,4 @@
 // Gathering, scattering, masks: elements moved to and from places that other tensors name. Raw memory, no Python.
-// The caller has checked every index against its dimension.
 #pragma once
 #include <cstdint>
 
@@ -7,22 +6,30 @@
 
 namespace rl {
 
-// offsets[i] += wrapped(index[i]) * stride, where a negative index counts from the end of a dimension of `size`.
-// Returns the position of the first index that is out of bounds, or -1. `first` assigns instead of adding.
-int64_t add_offsets(const int64_t* index, int64_t n, int64_t size, int64_t stride, int64_t* offsets, bool first);
+// Address of the first of n indices that is outside of [low, size), or null.
+const int64_t* find_outside(const int64_t* index, int64_t n, int64_t low, int64_t size);
 
-// Memory seen as outer × count × inner, where the `count` places are given by offsets. All in bytes.
+// Indices into one dimension of `size`; negative ones count from its end. The stride is in bytes.
+struct IndexList {
+  const int64_t* values;
+  int64_t size, stride;
+};
+
+// Memory seen as outer × count × inner, where each of the `count` places is the sum of what `nlists` lists say. Strides
+// in bytes.
 struct Blocks {
   int nouter = 0, ninner = 0;
   const int64_t *outer_sizes = nullptr, *outer_strides = nullptr;
   const int64_t *inner_sizes = nullptr, *inner_strides = nullptr;
   int64_t count = 0;
-  const int64_t* offsets = nullptr;
+  int nlists = 0;
+  const IndexList* lists = nullptr;
   int itemsize = 0;
 };
-// Dense memory in the order outer, place, inner ← the places of `from`.
-void gather_blocks(const Blocks&, const char* from, char* dense);
-// The places of `to` ← dense memory, or one element repeated. Of equal places the last one wins.
+// Dense memory in the order outer, place, inner ← the places of `from`. Returns the address of an index that is out of
+// bounds, null where all are well; then the result is incomplete.
+const int64_t* gather_blocks(const Blocks&, const char* from, char* dense);
+// The places of `to` ← dense memory, or one element repeated. Of equal places the last one wins. Indices are in bounds.
 void scatter_blocks(const Blocks&, char* to, const char* dense, bool one_value);
 // The same, adding. Equal places add up in order, so the result does not depend on the number of threads.
 void scatter_add_blocks(DType, const Blocks&, char* to, const char* dense, bool one_value);
@@ -33,14 +40,15 @@ struct Lines {
   const int64_t* sizes;
   const int64_t *self, *index, *other;  // strides of each operand
   int64_t length;                       // of `index` along the dimension
-  int64_t size;                         // of `self` along it; indices are inside [0, size)
+  int64_t size;                         // of `self` along it; indices are to be inside [0, size)
   int64_t self_step, index_step, other_step;
 };
-enum class Scatter { Assign, Add, Multiply };
-// other ← self at index.
-void gather_lines(const Lines&, int itemsize, const char* self, const char* index, char* other);
-// self at index ← self ∘ other. Lines run in parallel, each in order.
-void scatter_lines(const Lines&, Scatter, DType, char* self, const char* index, const char* other);
+// other ← self at index. Returns the address of an index that is out of bounds, null where all are well.
+const int64_t* gather_lines(const Lines&, int itemsize, const char* self, const char* index, char* other);
+enum class Scatter { Assign, Add, Multiply, Maximum, Minimum };  // the last two: NaN wins; not for complex numbers
+// self at index ← self ∘ other. Lines run in parallel, each in order. Returns the address of an index that is out of
+// bounds, null where all are well; lines without such an index are written all the same.
+const int64_t* scatter_lines(const Lines&, Scatter, DType, char* self, const char* index, const char* other);
 
 // ---- masks: n bytes, set where they are not 0
 int64_t count_set(const uint8_t* mask, int64_t n);

@@ -10,7 +10,8 @@ namespace {
 
 using ll = long long;
 
-OpHandle op_mul("mul.Tensor"), op_repeat("repeat");
+OpHandle op_clamp_min("clamp_min"), op_div("div.Tensor"), op_floor_divide("floor_divide"), op_mul("mul.Tensor"),
+    op_repeat("repeat");
 
 int dim_of(const char* op, int64_t dim, const Tensor* t) { return static_cast<int>(wrap_dim(op, dim, t->ndim)); }
 
@@ -26,18 +27,6 @@ void check_index_dtype(const char* op, const Tensor* index) {
 
 const int64_t* values_of(const Ref<Tensor>& index) { return reinterpret_cast<const int64_t*>(index->data); }
 
-// Position of the first index outside [0, size), or -1.
-int64_t first_outside(const int64_t* index, int64_t n, int64_t size) {
-  // Where both i and size - 1 - i have no sign all is well; two operations that every machine has vectors for.
-  uint64_t signs = 0;
-  for (int64_t i = 0; i < n; ++i)
-    signs |= static_cast<uint64_t>(index[i]) | (static_cast<uint64_t>(size - 1) - static_cast<uint64_t>(index[i]));
-  if (!(signs >> 63)) return -1;
-  int64_t i = 0;
-  while (static_cast<uint64_t>(index[i]) < static_cast<uint64_t>(size)) ++i;
-  return i;
-}
-
 // A vector of indices into one dimension, dense int64. `message` gets index, dimension and size.
 Ref<Tensor> vector_index(const char* op, Tensor* index, const Tensor* self, int dim, PyObject* error,
                          const char* message) {
@@ -49,8 +38,8 @@ Ref<Tensor> vector_index(const char* op, Tensor* index, const Tensor* self, int 
   int64_t n = v->numel, one = 1, size = self->ndim ? self->sizes[dim] : 1;
   if (!v->ndim) v = view(v.get(), 1, &n, &one, v->offset);
   if (!v->data) return v;
-  int64_t bad = first_outside(values_of(v), n, size);
-  if (bad >= 0) fail(error, message, op, static_cast<ll>(values_of(v)[bad]), dim, static_cast<ll>(size));
+  if (const int64_t* bad = find_outside(values_of(v), n, 0, size))
+    fail(error, message, op, static_cast<ll>(*bad), dim, static_cast<ll>(size));
   return v;
 }
 
@@ -185,7 +174,12 @@ void set_lines(LineStore& s, const Tensor* self, int dim, const Tensor* index, c
   s.lines.other_step = scalar || !other_strides ? 0 : other_strides[dim] * other_size;
 }
 
-// The index as dense int64, checked against `self` in dtype, rank and range.
+[[noreturn]] void outside_line(int64_t index, int dim, int64_t size) {
+  fail(PyExc_RuntimeError, "index %lld is out of bounds for dimension %d with size %lld", static_cast<ll>(index), dim,
+       static_cast<ll>(size));
+}
+
+// The index as dense int64, checked against `self` in dtype and rank.
 Ref<Tensor> line_index(const char* op, const Tensor* self, int dim, Tensor* index) {
   if (index->numel && index->dtype != DType::Int64 && index->dtype != DType::Int32)
     fail(PyExc_RuntimeError, "%s(): Expected dtype int32/int64 for index, got %s", op, describe(index).c_str());
@@ -193,14 +187,7 @@ Ref<Tensor> line_index(const char* op, const Tensor* self, int dim, Tensor* inde
     fail(PyExc_RuntimeError, "Index tensor must have the same number of dimensions as %s tensor, got %s for %s",
          std::strcmp(op, "gather") ? "self" : "input", shape_text(index).c_str(), shape_text(self).c_str());
   Ref<Tensor> v = to_dtype(index, DType::Int64);
-  v = contiguous(v.get());
-  if (v->data) {
-    int64_t size = self->ndim ? self->sizes[dim] : 1, bad = first_outside(values_of(v), v->numel, size);
-    if (bad >= 0)
-      fail(PyExc_RuntimeError, "index %lld is out of bounds for dimension %d with size %lld",
-           static_cast<ll>(values_of(v)[bad]), dim, static_cast<ll>(size));
-  }
-  return v;
+  return contiguous(v.get());
 }
 
 PyObject* gather_kernel(Call& c) {
@@ -216,13 +203,23 @@ PyObject* gather_kernel(Call& c) {
   if (!r->numel || self->device.type == kMeta) return r.release_object();
   LineStore s;
   set_lines(s, self, dim, v.get(), r->strides, itemsize(r->dtype));
-  Unlocked unlocked(r->numel > kUnlockAbove);
-  gather_lines(s.lines, static_cast<int>(itemsize(self->dtype)), self->data, v->data, r->data);
-  return Py_NewRef(r.object());
+  const int64_t* bad;
+  {
+    Unlocked unlocked(r->numel > kUnlockAbove);
+    bad = gather_lines(s.lines, static_cast<int>(itemsize(self->dtype)), self->data, v->data, r->data);
+  }
+  if (bad) outside_line(*bad, dim, s.lines.size);
+  return r.release_object();
 }
 
-// scatter(self, dim, index, src or value [, reduce])
-PyObject* scatter_into(Call& c, const char* op, Scatter how) {
+// What leaves every element that it is combined with as it is.
+void store_identity(Scatter how, DType dtype, Value* to) {
+  if (how == Scatter::Maximum || how == Scatter::Minimum) return store_limit(dtype, how == Scatter::Minimum, to);
+  store_number(arg(int64_t{how == Scatter::Multiply}), dtype, to);
+}
+
+// scatter(self, dim, index, src or value); where `include_self` is false the elements that are written count as absent.
+Ref<Tensor> scatter_into(Call& c, const char* op, Scatter how, bool include_self = true) {
   Tensor *self = c.args[0].tensor, *index = c.args[2].tensor;
   int dim = dim_of(op, c.args[1].i, self);
   const Tensor* src = c.args[3].is_tensor() ? c.args[3].tensor : nullptr;
@@ -243,29 +240,92 @@ PyObject* scatter_into(Call& c, const char* op, Scatter how) {
   Ref<Tensor> v = line_index(op, self, dim, apart.get());
   Ref<Tensor> source = src ? Ref<Tensor>::borrow(c.args[3].tensor) : Ref<Tensor>();
   if (source && source->storage == self->storage && c.inplace) source = clone(source.get());
-  Value value;
+  Value value, identity;
   if (!src) store_number(c.args[3], self->dtype, &value);
+  if (!include_self) store_identity(how, self->dtype, &identity);
   Ref<Tensor> r = target(c);
-  if (index->numel && self->device.type != kMeta) {
-    LineStore s;
-    bool spread = source && source->ndim;
-    set_lines(s, r.get(), dim, v.get(), spread ? source->strides : nullptr, itemsize(self->dtype));
+  if (!index->numel || self->device.type == kMeta) return r;
+  LineStore s;
+  const auto write = [&](Scatter with, const int64_t* strides, const void* from) {
+    set_lines(s, r.get(), dim, v.get(), strides, itemsize(self->dtype));
     Unlocked unlocked(v->numel > kUnlockAbove);
-    scatter_lines(s.lines, how, r->dtype, r->data, v->data,
-                  source ? source->data : reinterpret_cast<const char*>(&value));
-  }
-  return r.release_object();
+    return scatter_lines(s.lines, with, r->dtype, r->data, v->data, static_cast<const char*>(from));
+  };
+  const int64_t* bad = include_self ? nullptr : write(Scatter::Assign, nullptr, &identity);
+  if (!bad && source) bad = write(how, source->ndim ? source->strides : nullptr, source->data);
+  if (!bad && !source) bad = write(how, nullptr, &value);
+  if (bad) outside_line(*bad, dim, s.lines.size);
+  return r;
 }
 
-PyObject* scatter_kernel(Call& c) { return scatter_into(c, "scatter", Scatter::Assign); }
-PyObject* scatter_add_kernel(Call& c) { return scatter_into(c, "scatter_add", Scatter::Add); }
-PyObject* scatter_reduce_kernel(Call& c) {
+PyObject* scatter_kernel(Call& c) { return scatter_into(c, "scatter", Scatter::Assign).release_object(); }
+PyObject* scatter_add_kernel(Call& c) { return scatter_into(c, "scatter_add", Scatter::Add).release_object(); }
+PyObject* scatter_with_kernel(Call& c) {
   const char* how = PyUnicode_AsUTF8(c.args[4].object);
   if (!how) return nullptr;
   bool add = !std::strcmp(how, "add");
   if (!add && std::strcmp(how, "multiply"))
     fail(PyExc_RuntimeError, "reduce argument must be either add or multiply, got reduce='%s'.", how);
-  return scatter_into(c, "scatter", add ? Scatter::Add : Scatter::Multiply);
+  return scatter_into(c, "scatter", add ? Scatter::Add : Scatter::Multiply).release_object();
+}
+
+// Divides the sums in `r` by how many elements went into each; integers round down.
+void divide_by_counts(Call& c, Tensor* r, bool include_self) {
+  Ref<Tensor> counts = full(r->ndim, r->sizes, DType::Int64, r->device, arg(int64_t{include_self}));
+  Arg args[4] = {arg(counts.get()), c.args[1], c.args[2], arg(int64_t{1})};
+  Call count = c;
+  count.args = args;
+  count.inplace = true;
+  scatter_into(count, "scatter_reduce", Scatter::Add);
+  Arg floor[2] = {arg(counts.get()), arg(int64_t{1})};
+  counts = call_tensor(op_clamp_min.get(), floor, 2);  // where nothing went nothing is divided
+  Arg divide[2] = {arg(r), arg(counts.get())};
+  Ref<Tensor> means = call_tensor((is_inexact(r->dtype) ? op_div : op_floor_divide).get(), divide, 2);
+  copy_into(r, means.get());
+}
+
+// Sums, products and means of the half types are float32, to be rounded once.
+Ref<Tensor> reduced(Call& c, Scatter how, bool mean, bool include_self) {
+  const DType dtype = c.args[0].tensor->dtype;
+  if ((dtype == DType::Float16 || dtype == DType::BFloat16) && c.args[3].tensor->dtype == dtype &&
+      (how == Scatter::Add || how == Scatter::Multiply)) {
+    Ref<Tensor> self = to_dtype(c.args[0].tensor, DType::Float32), src = to_dtype(c.args[3].tensor, DType::Float32);
+    Arg args[4] = {arg(self.get()), c.args[1], c.args[2], arg(src.get())};
+    Call wide = c;
+    wide.args = args;
+    wide.inplace = false;
+    return reduced(wide, how, mean, include_self);
+  }
+  Ref<Tensor> r = scatter_into(c, "scatter_reduce", how, include_self);
+  if (mean && r->numel) divide_by_counts(c, r.get(), include_self);
+  return r;
+}
+
+// scatter_reduce.two(self, dim, index, src, reduce, *, include_self)
+PyObject* scatter_reduce_kernel(Call& c) {
+  const char* reduce = PyUnicode_AsUTF8(c.args[4].object);
+  if (!reduce) return nullptr;
+  static constexpr std::pair<const char*, Scatter> kinds[] = {{"sum", Scatter::Add},
+                                                              {"mean", Scatter::Add},
+                                                              {"prod", Scatter::Multiply},
+                                                              {"amax", Scatter::Maximum},
+                                                              {"amin", Scatter::Minimum}};
+  const auto* kind =
+      std::find_if(std::begin(kinds), std::end(kinds), [&](const auto& k) { return !std::strcmp(reduce, k.first); });
+  if (kind == std::end(kinds))
+    fail(PyExc_RuntimeError, "reduce argument must be either sum, prod, mean, amax or amin, got %s", reduce);
+  const bool mean = !std::strcmp(reduce, "mean"), include_self = c.args[5].to_bool();
+  const DType dtype = c.args[0].tensor->dtype;
+  if (is_complex(dtype) && kind->second != Scatter::Add && kind->second != Scatter::Multiply)
+    fail(PyExc_NotImplementedError, "\"scatter_gather_tensor_cpu_reduce_%s\" not implemented for '%s'", reduce,
+         legacy_name(dtype));
+  if (mean && dtype == DType::Bool)
+    fail(PyExc_NotImplementedError, "\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'");
+  Ref<Tensor> r = reduced(c, kind->second, mean, include_self);
+  if (r->dtype == dtype) return r.release_object();
+  if (!c.inplace) return to_dtype(r.get(), dtype).release_object();
+  copy_into(c.args[0].tensor, r.get());
+  return Py_NewRef(object(c.args[0].tensor));
 }
 
 // ---- by linear index
@@ -543,8 +603,9 @@ void register_gather_ops() {
       {"gather", gather_kernel, kOnCpuAndMeta},
       {"scatter.src", scatter_kernel, kOnCpuAndMeta, true},
       {"scatter.value", scatter_kernel, kOnCpuAndMeta, true},
-      {"scatter.reduce", scatter_reduce_kernel, kOnCpuAndMeta, true},
-      {"scatter.value_reduce", scatter_reduce_kernel, kOnCpuAndMeta, true},
+      {"scatter.reduce", scatter_with_kernel, kOnCpuAndMeta, true},
+      {"scatter.value_reduce", scatter_with_kernel, kOnCpuAndMeta, true},
+      {"scatter_reduce.two", scatter_reduce_kernel, kOnCpuAndMeta, true},
       {"scatter_add", scatter_add_kernel, kOnCpuAndMeta, true},
       {"take", take_kernel, kOnCpuAndMeta},
       {"put", put_kernel, kOnCpuAndMeta, true},

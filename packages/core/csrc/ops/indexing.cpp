@@ -150,23 +150,25 @@ Selection::Selection(const Tensor* self, Tensor* const* indices, int n) {
   for (int d = 0; d < inner_sizes_.n; ++d) sizes.push(inner_sizes_[d]);
   if (self->device.type == kMeta) return;
 
-  int64_t* offsets = few_;
-  if (count_ > 32) {
-    many_.resize(count_);
-    offsets_ = offsets = many_.data();
-  }
-  bool begun = false;
   for (int d = std::max(first, 0); d <= last; ++d) {
     if (!chosen[d]) continue;
-    Ref<Tensor> t = host_index(chosen[d], shape);
-    auto* values = reinterpret_cast<const int64_t*>(t->data);
-    int64_t bad = add_offsets(values, count_, self->sizes[d], self->strides[d] * size, offsets, !begun);
-    if (bad >= 0)
-      fail(PyExc_IndexError, "index %lld is out of bounds for dimension %d with size %lld",
-           static_cast<ll>(values[bad]), d, static_cast<ll>(self->sizes[d]));
-    begun = true;
+    held_.push_back(host_index(chosen[d], shape));
+    lists_.push_back({reinterpret_cast<const int64_t*>(held_.back()->data), self->sizes[d], self->strides[d] * size});
+    dims_.push_back(d);
   }
-  if (!begun) std::fill_n(offsets, count_, 0);
+}
+
+void Selection::out_of_bounds(const int64_t* index) const {
+  for (size_t k = 0; k < lists_.size(); ++k)
+    if (index >= lists_[k].values && index < lists_[k].values + count_)
+      fail(PyExc_IndexError, "index %lld is out of bounds for dimension %d with size %lld", static_cast<ll>(*index),
+           dims_[k], static_cast<ll>(lists_[k].size));
+  fail(PyExc_SystemError, "index: the index out of bounds is not one of the selection");
+}
+
+void Selection::check_bounds() const {
+  for (const IndexList& list : lists_)
+    if (const int64_t* bad = find_outside(list.values, count_, -list.size, list.size)) out_of_bounds(bad);
 }
 
 Blocks Selection::blocks(int itemsize) const {
@@ -178,7 +180,8 @@ Blocks Selection::blocks(int itemsize) const {
   b.inner_sizes = inner_sizes_.v;
   b.inner_strides = inner_strides_.v;
   b.count = count_;
-  b.offsets = offsets_;
+  b.nlists = static_cast<int>(lists_.size());
+  b.lists = lists_.data();
   b.itemsize = itemsize;
   return b;
 }
@@ -208,8 +211,14 @@ Ref<Tensor> index(Tensor* self, Tensor* const* indices, int n) {
   Selection s(self, indices, n);
   Ref<Tensor> r = empty(s.sizes.n, s.sizes.v, self->dtype, self->device);
   if (r->numel && self->device.type != kMeta) {
-    Unlocked unlocked(r->numel > kUnlockAbove);
-    gather_blocks(s.blocks(static_cast<int>(itemsize(self->dtype))), self->data, r->data);
+    const int64_t* bad;
+    {
+      Unlocked unlocked(r->numel > kUnlockAbove);
+      bad = gather_blocks(s.blocks(static_cast<int>(itemsize(self->dtype))), self->data, r->data);
+    }
+    if (bad) s.out_of_bounds(bad);
+  } else if (self->device.type != kMeta) {
+    s.check_bounds();
   }
   return r;
 }
@@ -250,7 +259,9 @@ void index_put(Tensor* self, Tensor* const* indices, int n, Tensor* values, bool
     fail(PyExc_RuntimeError,
          "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
          shape_text(values).c_str(), shape_text(shape.n, shape.v).c_str());
-  if (self->device.type == kMeta || !checked_numel(shape.n, shape.v)) return;
+  if (self->device.type == kMeta) return;
+  s.check_bounds();
+  if (!checked_numel(shape.n, shape.v)) return;
   bool one = source->numel == 1;
   if (!one) {
     source = expand(detach(source.get()).get(), shape.n, shape.v);

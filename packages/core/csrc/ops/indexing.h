@@ -12,14 +12,16 @@ class Selection {
   Selection(const Tensor* self, Tensor* const* indices, int n);
   // The structure of the places; valid as long as this object.
   Blocks blocks(int itemsize) const;
-  Dims sizes;  // of the result
+  [[noreturn]] void out_of_bounds(const int64_t* index) const;  // IndexError about one that a kernel found
+  void check_bounds() const;                                    // of all of them
+  Dims sizes;                                                   // of the result
 
  private:
   Dims outer_sizes_, outer_strides_, inner_sizes_, inner_strides_;  // strides in bytes
   int64_t count_ = 1;
-  int64_t few_[32];
-  std::vector<int64_t> many_;
-  const int64_t* offsets_ = few_;
+  std::vector<Ref<Tensor>> held_;
+  std::vector<IndexList> lists_;
+  std::vector<int> dims_;  // that the lists index
 };
 
 Ref<Tensor> index(Tensor* self, Tensor* const* indices, int n);

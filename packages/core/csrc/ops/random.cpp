@@ -54,10 +54,11 @@ void check_floating(const Tensor* t, const char* what) {
 // ---- fills; each checks its parameters as PyTorch does
 
 void uniform(Tensor* t, Generator& g, double from, double to) {
-  check_floating(t, "check_uniform_bounds");
+  if (!is_inexact(t->dtype)) check_floating(t, "check_uniform_bounds");
   if (!(from <= to))
     fail(PyExc_RuntimeError, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
-  fill_elements(t, [&](char* data) { fill_uniform(g, t->dtype, data, t->numel, from, to); });
+  const int64_t parts = is_complex(t->dtype) ? 2 : 1;  // real and imaginary ones in turn
+  fill_elements(t, [&](char* data) { fill_uniform(g, real_of(t->dtype), data, parts * t->numel, from, to); });
 }
 
 void normal(Tensor* t, Generator& g, double mean, double std) {

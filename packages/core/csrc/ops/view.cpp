@@ -465,6 +465,15 @@ PyObject* narrow_kernel(Call& c) {
   return sliced(t, dim, start, start + length).release();
 }
 
+// Handles of more pieces than this would take gigabytes.
+constexpr int64_t kMaxPieces = int64_t{1} << 24;
+
+void check_pieces(const char* op, int64_t n) {
+  if (n > kMaxPieces)
+    fail(PyExc_RuntimeError, "%s: makes at most %lld pieces, got %lld. Ask for fewer.", op, static_cast<ll>(kMaxPieces),
+         static_cast<ll>(n));
+}
+
 // A tuple of consecutive slices of the given lengths.
 template <class Length>
 PyObject* pieces(Tensor* t, int dim, int64_t n, Length length) {
@@ -494,6 +503,7 @@ PyObject* split_kernel(Call& c) {
     fail(PyExc_RuntimeError, "split_size can only be 0 if dimension size is 0, but got dimension size of %lld",
          static_cast<ll>(size));
   int64_t n = piece ? std::max<int64_t>(size / piece + (size % piece != 0), 1) : 1;
+  check_pieces("split", n);
   return pieces(t, dim, n, [&](int64_t i) { return i + 1 < n ? piece : size - piece * (n - 1); });
 }
 
@@ -528,6 +538,7 @@ PyObject* chunk_kernel(Call& c) {
     fail(PyExc_RuntimeError, "chunk expects `chunks` to be greater than 0, got: %lld", static_cast<ll>(chunks));
   int64_t size = t->sizes[dim_of("chunk", c.args[2].i, t)];
   if (!size) {
+    check_pieces("chunk", chunks);
     std::vector<int64_t> none(chunks, 0);
     Arg args[3] = {arg(t), arg(none.data(), static_cast<int>(chunks)), c.args[2]};
     return call(op_split_sizes.get(), args, 3).release();
@@ -560,6 +571,7 @@ PyObject* tensor_split_kernel(Call& c) {
   if (how.kind == Kind::Int) {
     if (how.i <= 0)
       fail(PyExc_RuntimeError, "number of sections must be larger than 0, got %lld", static_cast<ll>(how.i));
+    check_pieces("tensor_split", how.i);
     for (int64_t i = 0; i < how.i; ++i) lengths.push_back(size / how.i + (i < size % how.i));
     Arg args[3] = {arg(t), arg(lengths.data(), static_cast<int>(lengths.size())), arg(int64_t{dim})};
     return call(op_split_sizes.get(), args, 3).release();
@@ -597,6 +609,22 @@ PyObject* named_split_kernel(Call& c) {
   Call inner = c;
   inner.args = args;
   return tensor_split_kernel(inner);
+}
+
+// unsafe_split and its kin: the same pieces, but no views as far as gradients and version counters know.
+template <Kernel split>
+PyObject* unsafe_kernel(Call& c) {
+  Ref<> parts = Ref<>::check(split(c));
+  Py_ssize_t n = PyTuple_GET_SIZE(parts.get());
+  Ref<> tuple = Ref<>::check(PyTuple_New(n));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    Ref<Tensor> piece = detach(as_tensor(PyTuple_GET_ITEM(parts.get(), i)));
+    Storage* shared = piece->storage;
+    piece->storage = alias_storage(shared);
+    release(shared);
+    PyTuple_SET_ITEM(tuple.get(), i, piece.release_object());
+  }
+  return tuple.release();
 }
 
 PyObject* unbind_kernel(Call& c) {
@@ -700,6 +728,35 @@ PyObject* part_backward_kernel(Call& c) {
   inner.args = args;
   Ref<> target = Ref<>::check(part(inner));
   copy_into(as_tensor(target.get()), grad);
+  return whole.release_object();
+}
+
+// ---- a copy of the whole with other elements in a part: (self, src, arguments of the view op)
+
+// A copy with the strides of `t` over as much memory as its storage has: a part may lie outside of `t` itself.
+Ref<Tensor> clone_storage(Tensor* t) {
+  int64_t n = t->storage->nbytes / itemsize(t->dtype), one = 1;
+  Ref<Tensor> memory = clone(view(t, 1, &n, &one, 0).get());
+  set_geometry(memory.get(), t->ndim, t->sizes, t->strides, t->offset);
+  return memory;
+}
+
+template <Kernel part>
+PyObject* part_scatter_kernel(Call& c) {
+  Tensor *self = c.args[0].tensor, *src = c.args[1].tensor;
+  Ref<Tensor> whole = part == as_strided_kernel ? clone_storage(self) : clone(self);
+  Arg args[kMaxParams];
+  args[0] = arg(whole.get());
+  std::copy(c.args + 2, c.args + c.op->nparams, args + 1);
+  Call inner = c;
+  inner.args = args;
+  Ref<> target = Ref<>::check(part(inner));
+  Tensor* to = as_tensor(target.get());
+  if (to->ndim != src->ndim || !std::equal(to->sizes, to->sizes + to->ndim, src->sizes))
+    fail(PyExc_RuntimeError, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
+         shape_text(src).c_str(), shape_text(to).c_str());
+  check_writable(c.op, to);
+  copy_into(to, src);
   return whole.release_object();
 }
 
@@ -967,6 +1024,9 @@ void register_view_ops() {
       {"split.Tensor", split_kernel, true},
       {"split_with_sizes", split_with_sizes_kernel, true},
       {"chunk", chunk_kernel, true},
+      {"unsafe_split.Tensor", unsafe_kernel<split_kernel>, true},
+      {"unsafe_split_with_sizes", unsafe_kernel<split_with_sizes_kernel>, true},
+      {"unsafe_chunk", unsafe_kernel<chunk_kernel>, true},
       {"tensor_split.sections", tensor_split_kernel, true},
       {"tensor_split.indices", tensor_split_kernel, true},
       {"tensor_split.tensor_indices_or_sections", tensor_split_kernel, true},
@@ -981,6 +1041,10 @@ void register_view_ops() {
       {"select_backward", part_backward_kernel<select_kernel>, true},
       {"slice_backward", part_backward_kernel<slice_kernel>, true},
       {"diagonal_backward", part_backward_kernel<diagonal_kernel>, true},
+      {"select_scatter", part_scatter_kernel<select_kernel>, true},
+      {"slice_scatter", part_scatter_kernel<slice_kernel>, true},
+      {"diagonal_scatter", part_scatter_kernel<diagonal_kernel>, true},
+      {"as_strided_scatter", part_scatter_kernel<as_strided_kernel>, true},
       {"as_strided", as_strided_kernel, true},
       {"unfold", unfold_kernel, true},
       {"alias", alias_kernel, true},

@@ -297,8 +297,12 @@ scatter = (
         """,
     )
     .array(lambda xp, x, dim, index, src: _scatter(xp, x, dim, index, src))
-    .grad(self="scatter(grad, dim, index, 0)", index=None, src="gather(grad, dim, index)")
-    .samples(_indexed(((2, 3), 1, [[0, 2], [1, 0]], (2, 2)), ((3, 2), 0, [[2, 0]], (1, 2)), ((4,), 0, [3, 0], (2,))))
+    .grad(
+        self="scatter(grad, dim, index, 0)",
+        index=None,
+        src=lambda grad, dim, index, src_shape: _source_grad(grad, dim, index, src_shape),
+    )
+    .samples(_indexed(((2, 3), 1, [[0, 2], [1, 0]], (2, 2)), ((3, 2), 0, [[2, 0]], (2, 3)), ((4,), 0, [3, 0], (2,))))
 )
 scatter_value = (
     Op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", inplace=True, doc=scatter.doc)
@@ -308,12 +312,12 @@ scatter_value = (
 )
 
 
-def _reduce_grad(grad: Any, dim: int, index: Any, reduce: str) -> Any:
+def _reduce_grad(grad: Any, dim: int, index: Any, src_shape: Sequence[int], reduce: str) -> Any:
     if reduce != "add":
         raise RuntimeError(
             "scatter: reduce='multiply' is not differentiable. Use scatter_add, or multiply by a gathered factor."
         )
-    return grad.gather(dim, index)
+    return _source_grad(grad, dim, index, src_shape)
 
 
 def _same_grad(grad: Any, reduce: str) -> Any:
@@ -357,9 +361,199 @@ scatter_add = (
         doc="The input with elements of `src` added at places along a dimension; equal places add up.",
     )
     .array(lambda xp, x, dim, index, src: _scatter(xp, x, dim, index, src, "add"))
-    .grad(self="grad", index=None, src="gather(grad, dim, index)")
+    .grad(
+        self="grad",
+        index=None,
+        src=lambda grad, dim, index, src_shape: _source_grad(grad, dim, index, src_shape),
+    )
     .samples(_indexed(((2, 3), 1, [[0, 0], [1, 0]], (2, 2)), ((3, 2), 0, [[2, 0]], (1, 2)), ((4,), 0, [3, 3, 0], (3,))))
 )
+
+
+def _numpy_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Any:
+    combine = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}.get(reduce, np.add)
+    result, counts = x.copy(), np.full(x.shape, int(include_self))
+    for at in np.ndindex(*index.shape):
+        place = (*at[:dim], index[at], *at[dim + 1 :])
+        result[place] = combine(result[place], src[at]) if counts[place] else src[at]
+        counts[place] += 1
+    if reduce != "mean":
+        return result
+    counts = np.maximum(counts, 1)
+    return result // counts if x.dtype.kind in "iu" else (result / counts).astype(x.dtype)
+
+
+def _reduced_grads(
+    grad: Any, result: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool
+) -> tuple[Any, Any]:
+    """Gradients of `scatter_reduce` for the input and the source; equal extremes share theirs."""
+    src_shape = src.shape
+    src = src[tuple(slice(n) for n in index.shape)]
+
+    def collected(x: Any, start: Any) -> Any:  # sums over what went into each element
+        return (start if include_self else start.new_zeros(start.shape)).scatter_add(dim, index, x)
+
+    def spread(x: Any) -> Any:
+        return x.gather(dim, index)
+
+    if reduce == "sum":
+        own, others = grad, spread(grad)
+    elif reduce == "mean":
+        ones = (src.new_ones(src.shape, dtype=_C.int64), self.new_ones(self.shape, dtype=_C.int64))
+        own = grad / collected(*ones).clamp(min=1)
+        others = spread(own)
+    elif reduce == "prod":
+        # The product of all but one is zero where another zero is, else that of what is not zero.
+        zero, src_zero = (self == 0).to(_C.int64), (src == 0).to(_C.int64)
+        filled, src_filled = _where(self == 0, 1, self), _where(src == 0, 1, src)
+        product = filled.scatter_reduce(dim, index, src_filled, "prod", include_self=include_self)
+        zeros, share = collected(src_zero, zero), grad * product.conj()
+        own = _where(zeros == zero, share / filled.conj(), 0)
+        others = _where(spread(zeros) == src_zero, spread(share) / src_filled.conj(), 0)
+    else:
+        taken, src_taken = (self == result).to(grad.dtype), (src == spread(result)).to(grad.dtype)
+        share = grad / collected(src_taken, taken).clamp(min=1)
+        own, others = taken * share, src_taken * spread(share)
+    return own if include_self else own.scatter(dim, index, 0), _in_corner(others, src_shape)
+
+
+def _source_grad(grad: Any, dim: int, index: Any, shape: Sequence[int]) -> Any:
+    return _in_corner(grad.gather(dim, index), shape)
+
+
+def _in_corner(grad: Any, shape: Sequence[int]) -> Any:
+    """The gradient of a source that is longer than the index: nothing reads what lies beyond."""
+    if grad.shape == shape:
+        return grad
+    whole = grad.new_zeros(shape)
+    whole[tuple(slice(n) for n in grad.shape)] = grad
+    return whole
+
+
+_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+scatter_reduce_two = (
+    Op(
+        "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)"
+        " -> Tensor",
+        inplace=True,
+        doc="""The elements of `src` that go to the same place along a dimension, reduced to one.
+
+        Args:
+            input: Tensor of any shape.
+            dim: Dimension along which indices point.
+            index: Tensor of int32 or int64 of the same number of dimensions.
+            src: Tensor of the same dtype, at least as long as `index` in every dimension.
+            reduce: "sum", "prod", "mean", "amax" or "amin".
+            include_self: Whether the element of the input takes part.
+
+        Returns:
+            Tensor of the shape of the input, which is left as it is where no index points.
+
+        Raises:
+            RuntimeError: An index is out of bounds, the shapes do not fit, or `reduce` is none of these.
+
+        Example:
+            >>> x, places = rushlight.zeros(2), rushlight.tensor([0, 1, 0])
+            >>> x.scatter_reduce(0, places, rushlight.tensor([1.0, 2.0, 3.0]), "amax")
+            tensor([3., 2.])
+        """,
+    )
+    .grad(
+        ("self", "src"),
+        lambda grad, result, self, dim, index, src, reduce, include_self: _reduced_grads(
+            grad, result, self, dim, index, src, reduce, include_self
+        ),
+    )
+    .grad(index=None)
+    .samples(
+        _indexed(
+            *(
+                ((3, 3), dim, [[0, 1, 1], [0, 0, 2]], (2, 4), reduce, {"include_self": include})
+                for reduce in _REDUCTIONS
+                for include in (True, False)
+                for dim in (0, 1)
+            )
+        ),
+        _numpy_reduce,
+    )
+)
+index_reduce = (
+    Op(
+        "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)"
+        " -> Tensor",
+        family=COMPOSITE,
+        inplace=True,
+        doc="""The slices of `source` that go to the same index of a dimension, reduced to one.
+
+        Args:
+            input: Tensor of any shape.
+            dim: Dimension.
+            index: Vector of int32 or int64, not negative.
+            source: Tensor of the same dtype with as many slices in `dim` as there are indices.
+            reduce: "prod", "mean", "amax" or "amin".
+            include_self: Whether the slices of the input take part.
+
+        Returns:
+            Tensor of the shape of the input.
+
+        Raises:
+            IndexError: An index is out of range.
+            RuntimeError: The shapes or dtypes do not fit, or `reduce` is none of these.
+        """,
+    )
+    .composite(
+        lambda self, dim, index, source, reduce, *, include_self: _index_reduce(
+            self, dim, index, source, reduce, include_self
+        )
+    )
+    .samples(
+        _indexed(
+            *(
+                ((3, 4), dim, [1, 0, 1], (3, 4) if dim == 0 else (3, 3), reduce, {"include_self": include})
+                for reduce in _REDUCTIONS[1:]
+                for include in (True, False)
+                for dim in (0, 1)
+            )
+        ),
+        lambda x, dim, index, source, reduce, include_self: _numpy_reduce(
+            x, dim, np.broadcast_to(np.expand_dims(index, 1 - dim), source.shape), source, reduce, include_self
+        ),
+    )
+)
+
+
+def _index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool) -> Any:
+    if reduce not in _REDUCTIONS[1:]:
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    if index.dtype not in (_C.int32, _C.int64):
+        raise RuntimeError(f"index_reduce_(): Expected dtype int32/int64 for index but got: {index.dtype}")
+    if index.ndim > 1:
+        raise IndexError(
+            "index_reduce_(): Index is supposed to be a vector, "
+            f"but got dim: {index.ndim} and size: {list(index.shape)}"
+        )
+    if source.dtype != x.dtype:
+        raise RuntimeError(
+            f"index_reduce_(): self ({x.dtype}) and source ({source.dtype}) must have the same scalar type"
+        )
+    at = dim + x.ndim if dim < 0 else dim
+    if source.ndim != x.ndim or any(d != at and n != x.shape[d] for d, n in enumerate(source.shape)):
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(x.shape)} source.shape = {list(source.shape)}"
+        )
+    size, slices = (x.shape[dim], source.shape[dim]) if x.ndim else (1, 1)
+    if index.numel() != slices:
+        raise RuntimeError(
+            f"index_reduce_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({slices}), "
+            f"for dim: {at}"
+        )
+    if index.device.type != "meta" and index.numel() and not 0 <= int(index.min()) <= int(index.max()) < size:
+        raise IndexError(f"index out of range in self: index_reduce() got an index outside of [0, {size})")
+    index = index.reshape([-1 if d == at else 1 for d in range(x.ndim)]).expand(source.shape)
+    return x.scatter_reduce(dim, index, source, reduce, include_self=include_self)
+
+
 take_along_dim = (
     Op(
         "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",

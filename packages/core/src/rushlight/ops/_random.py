@@ -174,6 +174,29 @@ geometric_ = _fill(
     (0.3,),
 )
 
+
+def _drawn_like(fill: Op, sample: tuple[Any, ...] = ()) -> Op:
+    """The form of a filling op that leaves its argument alone: `uniform(x)` is `empty_like(x).uniform_()`."""
+    arguments = fill.schema[: fill.schema.rindex(" -> ")].partition("Tensor(a!) self")[2]
+    return (
+        Op(
+            f"{fill.base.rstrip('_')}(Tensor self{arguments} -> Tensor",
+            family=COMPOSITE,
+            method=False,
+            differentiable=False,
+            arbitrary=True,
+            doc=f"A new tensor like the input that `{fill.base}` has filled.",
+        )
+        .composite(lambda self, *args, generator: _filled_like(self, fill.base, *args, generator=generator))
+        .samples(lambda make, dtype: (Sample((make(3, 4), *sample)),))
+    )
+
+
+uniform = _drawn_like(uniform_)
+exponential = _drawn_like(exponential_)
+cauchy = _drawn_like(cauchy_)
+log_normal = _drawn_like(log_normal_)
+geometric = _drawn_like(geometric_, (0.3,))
 bernoulli = Op(
     f"bernoulli(Tensor self, *, {_GENERATOR}) -> Tensor",
     family=FUNCTION,

@@ -327,7 +327,6 @@ slice_ = (
         "slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)",
         family=VIEW,
         method=False,
-        function=False,
         doc="`x[start:end:step]` in one dimension.",
     ).grad(self="slice_backward(grad, shape(self), dim, start, end, step)")
 ).samples(
@@ -424,6 +423,25 @@ chunk = Op(
     _calls(((5, 4), 2), ((5, 4), 3, 1)),
     lambda x, n, dim=0: np.split(x, range(-(-x.shape[dim] // n), x.shape[dim], -(-x.shape[dim] // n)), dim),
 )
+
+
+def _unsafe(record: Op, schema: str) -> Op:
+    name = record.base
+    return (
+        Op(
+            f"unsafe_{schema} -> Tensor(a)[]",
+            out=False,
+            doc=f"`{name}` whose pieces share memory but not version counters: the caller promises to write no two "
+            "tensors that overlap.",
+        )
+        .grad(self="cat_grads(dim)")
+        .samples(record.sampler, record.reference)
+    )
+
+
+unsafe_split = _unsafe(split, "split.Tensor(Tensor(a) self, int split_size, int dim=0)")
+unsafe_split_with_sizes = _unsafe(split_with_sizes, "split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0)")
+unsafe_chunk = _unsafe(chunk, "chunk(Tensor(a) self, int chunks, int dim=0)")
 tensor_split = Op(
     "tensor_split.sections(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[]",
     family=COMPOSITE,
@@ -543,6 +561,63 @@ as_strided = (
             x[storage_offset:], size, [n * x.itemsize for n in stride]
         ),
     )
+)
+
+
+def _part_scatter(name: str, arguments: str, sampler: Sampler, reference: Any) -> Op:
+    """`<name>_scatter(self, src, ...)`: a copy of `self` with `src` where the view `<name>(self, ...)` would be."""
+    return Op(
+        f"{name}_scatter(Tensor self, Tensor src, {arguments}) -> Tensor",
+        reads_strides=name == "as_strided",
+        doc=f"""A copy of the input with `src` in the place that `{name}` gives a view of.
+
+        Args:
+            input: Tensor.
+            src: Tensor of the shape of that view; converted to the dtype of the input. The rest is as of `{name}`.
+
+        Returns:
+            Tensor of the shape, dtype and memory order of the input.
+
+        Raises:
+            RuntimeError: `src` has another shape than the part.
+        """,
+    ).samples(sampler, reference)
+
+
+def _with_part(x: np.ndarray, key: Any, src: np.ndarray) -> np.ndarray:
+    result = x.copy()
+    result[key] = src
+    return result
+
+
+select_scatter = _part_scatter(
+    "select",
+    "int dim, int index",
+    lambda make, dtype: (Sample((make(3, 4), make(*s), *at)) for s, at in (((4,), (0, 1)), ((3,), (-1, -2)))),
+    lambda x, src, dim, index: _with_part(x, _along(dim % x.ndim, index), src),
+).grad(self="select_scatter(grad, zeros_of(src), dim, index)", src="select(grad, dim, index)")
+slice_scatter = _part_scatter(
+    "slice",
+    "int dim=0, int? start=None, int? end=None, int step=1",
+    lambda make, dtype: (
+        Sample((make(5, 4), make(*s), *at)) for s, at in (((2, 4), (0, 1, 4, 2)), ((5, 2), (1, -2, None)), ((5, 4), ()))
+    ),
+    lambda x, src, dim=0, *bounds: _with_part(x, _along(dim, slice(*bounds or (None,))), src),
+).grad(self="slice_scatter(grad, zeros_of(src), dim, start, end, step)", src="slice(grad, dim, start, end, step)")
+diagonal_scatter = _part_scatter(
+    "diagonal",
+    "int offset=0, int dim1=0, int dim2=1",
+    lambda make, dtype: (Sample((make(3, 4), make(3), *at)) for at in ((), (1,))),
+    lambda x, src, offset=0: _with_part(x, (np.arange(3), np.arange(3) + offset), src),
+).grad(self="diagonal_scatter(grad, zeros_of(src), offset, dim1, dim2)", src="diagonal(grad, offset, dim1, dim2)")
+as_strided_scatter = _part_scatter(
+    "as_strided",
+    "int[] size, int[] stride, int? storage_offset=None",
+    lambda make, dtype: (Sample((make(12), make(2, 3), (2, 3), (4, 1), offset)) for offset in (None, 1)),
+    lambda x, src, size, stride, offset: _with_part(x, np.add.outer([0, 4], [0, 1, 2]) + (offset or 0), src),
+).grad(
+    ("self", "src"),
+    lambda grad, self, size, stride, storage_offset: _as_strided_scatter_grad(grad, self, size, stride, storage_offset),
 )
 unfold = (
     Op(
@@ -706,6 +781,16 @@ def _unfold_backward(grad: Any, sizes: Sequence[int], dim: int, size: int, step:
         part = _slice(whole, dim, i, i + (n - 1) * step + 1, step)
         part.add_(grad.select(-1, i))
     return whole
+
+
+def _as_strided_scatter_grad(grad: Any, self: Any, size: Any, stride: Any, offset: int | None) -> tuple[Any, Any]:
+    # The gradient in memory laid out as the input was, so that the part is where it was, too.
+    offset = self.storage_offset() if offset is None else offset
+    geometries = ((self.shape, self.stride(), self.storage_offset()), (size, stride, offset))
+    extent = max(1 + at + sum((n - 1) * step for n, step in zip(s, t, strict=True)) for s, t, at in geometries)
+    memory = grad.new_zeros(extent).as_strided_scatter(grad, *geometries[0])
+    rest = memory.as_strided_scatter(grad.new_zeros(size), *geometries[1])
+    return rest.as_strided(*geometries[0]), memory.as_strided(*geometries[1])
 
 
 def _flatten(x: np.ndarray, start: int, end: int) -> np.ndarray:
