@@ -157,6 +157,9 @@ void write_result(const Op* op, Tensor* target, Tensor* value, bool is_out) {
   if (!can_cast(value->dtype, target->dtype))
     fail(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s", legacy_name(value->dtype),
          legacy_name(target->dtype));
+  if (static_cast<const OpRecord*>(op)->exact && value->dtype != target->dtype)
+    fail(PyExc_RuntimeError, "Expected object of scalar type %s but got scalar type %s for argument '%s' (%s)",
+         legacy_name(value->dtype), legacy_name(target->dtype), is_out ? "out" : "self", op->name);
   if (is_out) {
     if (target->device != value->device)
       fail(PyExc_RuntimeError, "%s: Expected out tensor to have device %s, but got %s instead", op->name,

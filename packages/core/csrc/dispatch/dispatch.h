@@ -25,6 +25,7 @@ struct OpRecord : Op {
   std::vector<std::pair<PyObject*, int>> keys;  // names and NumPy's spellings of them → index
   int npositional = 0;
   bool writes_inplace = false;            // the native kernel honours Call::inplace
+  bool exact = false;                     // results are written to tensors of their own dtype only
   std::vector<std::string> result_names;  // of `-> (Tensor values, Tensor indices)`; empty where they have none
   int varargs = -1;                       // index of the int list that absorbs loose ints (`view(2, 3)`), or -1
 };

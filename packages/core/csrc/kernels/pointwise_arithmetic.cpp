@@ -1,4 +1,6 @@
 // Arithmetic of all dtypes: sums, products, quotients, powers of integers, bits.
+#include <limits>
+
 #include "complex.h"
 #include "loop.h"
 #include "vecmath.h"
@@ -90,6 +92,52 @@ RL_INLINE T int_pow(T base, T exponent) {
     base = times(base, base);
   }
   return result;
+}
+
+// ---- Common divisors: Stein's algorithm, whose steps are shifts and subtractions ----
+
+RL_INLINE int trailing_zeros(uint32_t x) { return __builtin_ctz(x); }
+RL_INLINE int trailing_zeros(uint64_t x) { return __builtin_ctzll(x); }
+
+template <class T>
+RL_INLINE Wrap<T> magnitude(T x) {
+  if constexpr (std::is_signed_v<T>) {
+    if (x < 0) return Wrap<T>(0) - static_cast<Wrap<T>>(x);
+  }
+  return static_cast<Wrap<T>>(x);
+}
+
+template <class U>
+RL_INLINE U gcd_of(U a, U b) {
+  if (a == 0 || b == 0) return a | b;
+  const int twos = trailing_zeros(a | b);
+  a >>= trailing_zeros(a);
+  do {
+    b >>= trailing_zeros(b);
+    const U low = a < b ? a : b;
+    b = a < b ? b - a : a - b;
+    a = low;
+  } while (b != 0);
+  return a << twos;
+}
+
+template <class T>
+RL_INLINE T lcm_of(T a, T b) {
+  const Wrap<T> x = magnitude(a), y = magnitude(b), divisor = gcd_of(x, y);
+  return divisor == 0 ? T(0) : static_cast<T>(x / divisor * y);
+}
+
+// ---- Neighbours: the bits of a floating number, without the sign, count from zero upwards ----
+
+template <class Bits, Bits kInf>
+RL_INLINE Bits next_after(Bits x, Bits y) {
+  constexpr Bits kSign = std::numeric_limits<Bits>::min(), kRest = std::numeric_limits<Bits>::max();
+  const Bits size_x = x & kRest, size_y = y & kRest;
+  const Bits from = x < 0 ? -size_x : size_x, to = y < 0 ? -size_y : size_y;
+  const Bits next = from + (from < to ? 1 : -1);
+  const Bits moved = next == 0 ? x & kSign : next < 0 ? static_cast<Bits>(-next) | kSign : next;
+  const Bits number = from == to ? y : moved;
+  return size_x > kInf ? x : size_y > kInf ? y : number;
 }
 
 // ---- Floating division, as Python defines it (floatobject.c) ----
@@ -215,6 +263,24 @@ void fill_floating_division(Registrar& ops) {
       [](auto a, auto b) { return floor_divide_of(fmod_far(a, b), a, b); });
 }
 
+void fill_divisors(Registrar& ops) {
+  ops.binary<Ints>("gcd", [](auto a, auto b) { return static_cast<decltype(a)>(gcd_of(magnitude(a), magnitude(b))); });
+  ops.binary<Ints>("lcm", [](auto a, auto b) { return lcm_of(a, b); });
+}
+
+template <class Bits, Bits kInf>
+void add_next_after(LoopTable& table, DType dtype) {
+  const auto formula = [](Bits x, Bits y) { return static_cast<Bits>(next_after<Bits, kInf>(x, y)); };
+  table.set("nextafter", dtype, KernelOf<decltype(formula), NoGuard, 0, Bits, Bits, Bits>::run);
+}
+
+void fill_neighbours(LoopTable& table) {
+  add_next_after<int16_t, 0x7c00>(table, DType::Float16);
+  add_next_after<int16_t, 0x7f80>(table, DType::BFloat16);
+  add_next_after<int32_t, 0x7f800000>(table, DType::Float32);
+  add_next_after<int64_t, 0x7ff0000000000000>(table, DType::Float64);
+}
+
 void fill_bits(Registrar& ops) {
   ops.binary<Ints, Bools>("bitwise_and", [](auto a, auto b) { return static_cast<decltype(a)>(a & b); });
   ops.binary<Ints, Bools>("bitwise_or", [](auto a, auto b) { return static_cast<decltype(a)>(a | b); });
@@ -243,6 +309,8 @@ void fill_arithmetic(LoopTable& table) {
   fill_sums(table, ops);
   fill_integer_division(ops);
   fill_floating_division(ops);
+  fill_divisors(ops);
+  fill_neighbours(table);
   fill_bits(ops);
 }
 

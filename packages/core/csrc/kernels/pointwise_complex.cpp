@@ -148,6 +148,7 @@ void fill_complex(LoopTable& table) {
   ops.binary<Complexes>("pow", [](auto z, auto w) { return RL_ISA::pow(z, w); });
   ops.add<1, 1, Complexes>("pow_scalar", [](auto z, const auto* p) { return RL_ISA::pow(z, p[0]); });
   ops.add<1, 1, Complexes>("rpow_scalar", [](auto z, const auto* p) { return RL_ISA::pow(p[0], z); });
+  ops.binary<Complexes>("ldexp", [](auto z, auto exponent) { return z * exp(scaled(exponent, M_LN2)); });
   ops.binary<Complexes>("logaddexp", [](auto a, auto b) { return logaddexp(a, b); });
   ops.ternary<Complexes>("lerp", [](auto a, auto b, auto w) { return lerp(a, b, w); });
   ops.add<2, 1, Complexes>("lerp_scalar", [](auto a, auto b, const auto* p) { return lerp(a, b, p[0]); });

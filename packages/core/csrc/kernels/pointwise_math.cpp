@@ -173,6 +173,7 @@ void fill_roots(Registrar& ops) {
 void fill_exponentials(Registrar& ops) {
   ops.guarded<1, Floats>("exp", [](auto x) { return vm::exp<0, true>(x); }, RL_FORMULA(exp_ends), RL_FORMULA(exp));
   ops.unary<Floats>("exp2", RL_FORMULA(exp2));
+  ops.binary<Floats>("ldexp", [](auto x, auto exponent) { return x * vm::exp2(exponent); });
   ops.unary<Floats>("expm1", RL_FORMULA(expm1));
   ops.unary<Floats>("sigmoid", RL_FORMULA(sigmoid));
   ops.unary<Floats>("tanh", RL_FORMULA(tanh));

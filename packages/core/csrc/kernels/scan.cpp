@@ -79,6 +79,13 @@ double log_add(double a, double b) {
   return std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
 }
 
+std::complex<double> log_add(std::complex<double> a, std::complex<double> b) {
+  if (std::isnan(a.real()) || std::isnan(b.real())) return a + b;
+  const bool first = a.real() > b.real();
+  const std::complex<double> high = first ? a : b, low = first ? b : a;
+  return std::isinf(high.real()) ? high : high + std::log(1.0 + std::exp(low - high));
+}
+
 // One line. Four elements are combined before they meet the running value, whose chain of dependences is the
 // bottleneck.
 template <class T, class A, class Step>
@@ -120,8 +127,9 @@ void accumulate(Scan op, const T* x, T* out, int64_t outer, int64_t n, int64_t i
       }
     };
     if (op == Scan::Prod) return run(A(1), [](A a, A b) { return a * b; }, false);
-    if constexpr (kIsFloating<T>) {
-      if (op == Scan::LogSumExp) return run(-std::numeric_limits<double>::infinity(), log_add, false);
+    if constexpr (kIsFloating<T> || kIsComplex<T>) {
+      if (op == Scan::LogSumExp)
+        return run(A(-std::numeric_limits<double>::infinity()), [](A a, A b) { return log_add(a, b); }, false);
     }
     run(A(0), [](A a, A b) { return a + b; }, op == Scan::ReverseSum);
   });
@@ -152,8 +160,8 @@ void extreme(bool is_max, const T* x, T* out, int64_t* indices, int64_t outer, i
 bool run_scan(Scan op, DType dtype, const void* x, void* out, int64_t* indices, int64_t outer, int64_t n,
               int64_t inner) {
   const bool extremes = op == Scan::Max || op == Scan::Min;
-  if (is_complex(dtype) ? extremes || op == Scan::LogSumExp : dtype == DType::Bool && !extremes) return false;
-  if (op == Scan::LogSumExp && !is_floating(dtype)) return false;
+  if (is_complex(dtype) ? extremes : dtype == DType::Bool && !extremes) return false;
+  if (op == Scan::LogSumExp && !is_inexact(dtype)) return false;
   const auto with = [&](auto zero) {
     using T = decltype(zero);
     if constexpr (kIsComplex<T>) {

@@ -12,7 +12,7 @@ enum class Scan : uint8_t {
   Prod,  // every dtype but bool; floating ones accumulate in double
   Max,
   Min,        // every dtype but complex; NaN stays, of equals the last; `indices` too
-  LogSumExp,  // floating dtypes
+  LogSumExp,  // floating and complex dtypes
 };
 
 // False: there is no kernel for the dtype. `out` may be `x`.

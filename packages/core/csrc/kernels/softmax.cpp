@@ -1,6 +1,9 @@
 #include "softmax.h"
 
 #include <algorithm>
+#include <cmath>
+#include <complex>
+#include <limits>
 #include <type_traits>
 
 #include "../allocator.h"
@@ -96,6 +99,23 @@ void run(Softmax op, SoftmaxLoop<typename Memory<T>::Wide> loop, const T* x, con
                });
 }
 
+// The largest real part takes the part of the largest element.
+template <class T>
+void complex_logsumexp(const std::complex<T>* x, std::complex<T>* out, int64_t outer, int64_t n, int64_t inner) {
+  parallel_for(0, outer * inner, std::max<int64_t>(1, kGrain / 8 / std::max<int64_t>(1, n)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t k = begin; k < end; ++k) {
+                   const std::complex<T>* at = x + k / inner * n * inner + k % inner;
+                   T high = -std::numeric_limits<T>::infinity();
+                   for (int64_t i = 0; i < n; ++i) high = std::max(high, at[i * inner].real());
+                   if (std::isinf(high)) high = 0;
+                   std::complex<double> sum = 0;
+                   for (int64_t i = 0; i < n; ++i) sum += std::exp(std::complex<double>(at[i * inner] - high));
+                   out[k] = std::complex<T>(std::log(sum)) + high;
+                 }
+               });
+}
+
 }  // namespace
 
 void run_softmax(Softmax op, DType dtype, const void* x, const void* grad, void* out, int64_t outer, int64_t n,
@@ -105,8 +125,14 @@ void run_softmax(Softmax op, DType dtype, const void* x, const void* grad, void*
     using T = decltype(zero);
     run<T>(op, loop, static_cast<const T*>(x), static_cast<const T*>(grad), static_cast<T*>(out), outer, n, inner);
   };
+  const auto complex = [&](auto zero) {
+    using T = decltype(zero);
+    complex_logsumexp(static_cast<const std::complex<T>*>(x), static_cast<std::complex<T>*>(out), outer, n, inner);
+  };
   const int k = static_cast<int>(op);
   switch (dtype) {
+    case DType::Complex64: return complex(float{});
+    case DType::Complex128: return complex(double{});
     case DType::Float16: return with(Half{}, table.floats[k]);
     case DType::BFloat16: return with(BHalf{}, table.floats[k]);
     case DType::Float64: return with(double{}, table.doubles[k]);

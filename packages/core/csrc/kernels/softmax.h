@@ -26,7 +26,8 @@ struct SoftmaxTable {
   SoftmaxLoop<double> doubles[kNumSoftmax];
 };
 
-// Floating dtypes; half types compute in float32. `grad` is read by the backward ones only. `out` may be `x` or `grad`.
+// Floating dtypes, and complex ones for LogSumExp; half types compute in float32. `grad` is read by the backward ones
+// only. `out` may be `x` or `grad`.
 void run_softmax(Softmax op, DType dtype, const void* x, const void* grad, void* out, int64_t outer, int64_t n,
                  int64_t inner);
 

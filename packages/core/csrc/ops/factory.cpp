@@ -128,7 +128,7 @@ PyObject* arange_kernel(Call& c) {
     fail(PyExc_RuntimeError, "upper bound and lower bound inconsistent with step sign, got start=%g, end=%g, step=%g",
          a, b, s);
   double size;
-  if (integral) {
+  if (integral || d == DType::Int64) {  // PyTorch takes the integer parts of floating bounds for int64 alone
     int64_t range = end.to_int() - from.to_int(), step_int = by.to_int();
     size = static_cast<double>(range / step_int + (range % step_int != 0));
   } else {
@@ -147,14 +147,36 @@ PyObject* arange_kernel(Call& c) {
   });
 }
 
+// The real and the imaginary parts of a complex range are two ranges.
+void fill_complex_linspace(DType d, char* data, int64_t n, const Arg& start, const Arg& end) {
+  const DType real = real_of(d);
+  const int64_t size = itemsize(real);
+  const auto imaginary = [](const Arg& a) { return a.kind == Kind::Complex ? a.imag : 0.0; };
+  const Ref<Tensor> part = empty(1, &n, real, {kCPU, -1});
+  for (int k = 0; k < 2; ++k) {
+    fill_linspace(real, part->data, n, k ? imaginary(start) : start.to_double(), k ? imaginary(end) : end.to_double());
+    for (int64_t i = 0; i < n; ++i) std::memcpy(data + (2 * i + k) * size, part->data + i * size, size);
+  }
+}
+
 PyObject* linspace_kernel(Call& c) {
+  const Arg &start = c.args[0], &end = c.args[1];
   int64_t n = c.args[2].i;
   if (n < 0)
     fail(PyExc_RuntimeError, "number of steps must be non-negative, got steps=%lld", static_cast<long long>(n));
-  DType d = dtype_or(param(c, "dtype"), g_default_dtype);
-  if (d == DType::Bool || is_complex(d))
-    fail(PyExc_NotImplementedError, "\"linspace_cpu\" not implemented for '%s'", legacy_name(d));
-  return filled(c, n, d, [&](char* data) { fill_linspace(d, data, n, c.args[0].to_double(), c.args[1].to_double()); });
+  const bool complex = start.kind == Kind::Complex || end.kind == Kind::Complex;
+  DType d = dtype_or(param(c, "dtype"), complex ? complex_of(g_default_dtype) : g_default_dtype);
+  if (complex && !is_complex(d))
+    fail(PyExc_RuntimeError,
+         "torch.linspace(): inferred dtype %s can't be safely cast to passed dtype %s. Give a complex dtype.",
+         legacy_name(complex_of(g_default_dtype)), legacy_name(d));
+  if (d == DType::Bool) fail(PyExc_NotImplementedError, "\"linspace_cpu\" not implemented for '%s'", legacy_name(d));
+  return filled(c, n, d, [&](char* data) {
+    if (is_complex(d))
+      fill_complex_linspace(d, data, n, start, end);
+    else
+      fill_linspace(d, data, n, start.to_double(), end.to_double());
+  });
 }
 
 PyObject* eye_kernel(Call& c) {

@@ -50,7 +50,7 @@ PyObject* scan_kernel(Call& c) {
   const DType dtype = given                                              ? c.args[2].dtype
                       : op == Scan::LogSumExp || is_inexact(self->dtype) ? self->dtype
                                                                          : DType::Int64;
-  if (dtype == DType::Bool || (op == Scan::LogSumExp && !is_floating(dtype)))
+  if (dtype == DType::Bool || (op == Scan::LogSumExp && !is_inexact(dtype)))
     not_implemented(op == Scan::LogSumExp ? "logcumsumexp_out_cpu" : c.op->name, dtype);
   const int64_t dim = wrap_dim(c.op->name, c.args[1].to_int(), self->ndim);
   Ref<Tensor> out = shaped_like(self, dtype);

@@ -57,9 +57,7 @@ PyObject* backward_kernel(Call& c) {
 // logsumexp(self, dim, keepdim)
 PyObject* logsumexp_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
-  if (is_complex(self->dtype))
-    fail(PyExc_NotImplementedError, "\"logsumexp\" not implemented for '%s'", legacy_name(self->dtype));
-  const DType dtype = is_floating(self->dtype) ? self->dtype : g_default_dtype;
+  const DType dtype = is_inexact(self->dtype) ? self->dtype : g_default_dtype;
   const uint64_t mask = dim_mask(c.op->name, c.args[1], self->ndim);
   // Kept dimensions first, reduced ones last; where those are neighbours the memory stays as it is.
   Dims order(0), permuted(0), strides(0), sizes(0);

@@ -47,14 +47,15 @@ const OpRecord* op_named(const char* name) {
 }
 OpRecord* mutable_op(const char* name) { return const_cast<OpRecord*>(op_named(name)); }
 
-// define_op(schema, family, promote, record, differentiable, mixed_devices, takes_out, numbers, loop) -> full name
+// define_op(schema, family, promote, record, differentiable, mixed_devices, takes_out, numbers, loop, exact) -> full
+// name
 PyObject* define_op(PyObject*, PyObject* args) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     const char *schema, *family, *how, *loop;
     PyObject* record;
-    int differentiable, mixed, takes_out, numbers;
-    if (!PyArg_ParseTuple(args, "sssOppppz:define_op", &schema, &family, &how, &record, &differentiable, &mixed,
-                          &takes_out, &numbers, &loop))
+    int differentiable, mixed, takes_out, numbers, exact;
+    if (!PyArg_ParseTuple(args, "sssOppppzp:define_op", &schema, &family, &how, &record, &differentiable, &mixed,
+                          &takes_out, &numbers, &loop, &exact))
       return nullptr;
     std::unique_ptr<OpRecord> op(parse_schema(schema));
     op->family = family_from(family);
@@ -64,6 +65,7 @@ PyObject* define_op(PyObject*, PyObject* args) {
     op->takes_out = takes_out && op->noutputs && !op->returns_view;
     op->returns_view |= op->family == Family::View;
     op->accepts_numbers = numbers;
+    op->exact = exact;
     op->record = Py_NewRef(record);
     if (op->family == Family::Pointwise) {
       op->impl = pointwise_impl;

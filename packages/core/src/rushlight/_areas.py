@@ -37,7 +37,7 @@ MODULES = {
 }
 """Modules below rushlight."""
 
-OWN = frozenset({"array_api", "utils", "utils.dlpack", "utils.hooks"})
+OWN = frozenset({"array_api", "cuda", "signal", "testing", "utils", "utils.dlpack", "utils.hooks"})
 """Modules of the core that are imported when they are first asked for."""
 
 FUNCTIONS = {
@@ -103,7 +103,7 @@ def missing(what: str, wheel: str) -> str:
 
 
 def getter(module: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a package of the core: finds submodules and functions that other wheels bring.
+    """The `__getattr__` of a package of the core: finds submodules of the core, and what other wheels bring.
 
     Args:
         module: Name of the package, as "rushlight" or "rushlight.utils".

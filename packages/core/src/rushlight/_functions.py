@@ -11,6 +11,7 @@ from .ops import _join, _matmul
 
 __all__ = [
     "allclose",
+    "broadcast_shapes",
     "einsum",
     "equal",
     "finfo",
@@ -18,6 +19,7 @@ __all__ = [
     "is_complex",
     "is_floating_point",
     "is_nonzero",
+    "is_same_size",
     "is_signed",
     "is_tensor",
     "isclose",
@@ -177,6 +179,47 @@ def equal(input: Any, other: Any) -> bool:
     return bool((input == other).all())
 
 
+def is_same_size(input: Any, other: Any) -> bool:
+    """Whether two tensors have the same shape."""
+    return input.shape == other.shape
+
+
+def broadcast_shapes(*shapes: Any) -> Any:
+    """The shape that tensors of some shapes broadcast to.
+
+    Args:
+        *shapes: Sequences of sizes; a number stands for a shape of one dimension.
+
+    Returns:
+        Size.
+
+    Raises:
+        RuntimeError: The shapes do not broadcast, or one is not of integers.
+        ValueError: A size is negative.
+
+    Example:
+        >>> rushlight.broadcast_shapes((2, 1), (3,))
+        torch.Size([2, 3])
+    """
+    result: list[int] = []
+    for position, shape in enumerate(shapes):
+        sizes = (shape,) if isinstance(shape, int) else shape
+        if not isinstance(sizes, list | tuple) or not all(isinstance(n, int) for n in sizes):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}")
+        result = [1] * (len(sizes) - len(result)) + result
+        for d in range(-1, -len(sizes) - 1, -1):
+            if sizes[d] < 0:
+                raise ValueError(f"Attempting to broadcast a dimension with negative length! Got shape {shape}")
+            if sizes[d] not in (1, result[d]) and result[d] != 1:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {sizes[d]} at {d}! Mismatching argument at index "
+                    f"{position} had {shape}; but expected shape should be broadcastable to {result}"
+                )
+            if sizes[d] != 1:
+                result[d] = sizes[d]
+    return _C.Size(result)
+
+
 def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
     """Where `|input - other| <= atol + rtol * |other|`.
 
@@ -193,8 +236,11 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
     Raises:
         RuntimeError: The dtypes differ or a tolerance is negative.
     """
-    if not isinstance(other, _C.Tensor):
-        raise TypeError(f"isclose(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    for position, (name, value) in enumerate((("input", input), ("other", other)), 1):
+        if not isinstance(value, _C.Tensor):
+            raise TypeError(
+                f"isclose(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
+            )
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
     if rtol < 0 or atol < 0:
@@ -218,7 +264,7 @@ def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, e
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
-for _name in ("allclose", "equal", "isclose", "is_nonzero"):
+for _name in ("allclose", "equal", "isclose", "is_nonzero", "is_same_size"):
     _C.add_method(_name, globals()[_name])
 
 

@@ -84,6 +84,8 @@ class Op:
         dynamic: Whether the shape of the result depends on the elements of the arguments; it has no meta result then.
         arbitrary: Whether equal calls give different values, as random numbers or uninitialised memory.
         reads_strides: Whether the result depends on where the elements are in memory, as that of `as_strided`.
+        exact: Whether `out=` and the in-place form take only tensors of the dtype of the result, not those that it
+            can be cast to.
         auxiliary: How many of the last results only serve the gradient rule: they carry no gradient themselves.
         doc: Docstring of the public function, Google style.
 
@@ -109,6 +111,7 @@ class Op:
         dynamic: bool = False,
         arbitrary: bool = False,
         reads_strides: bool = False,
+        exact: bool = False,
         auxiliary: int = 0,
         doc: str | None = None,
     ) -> None:
@@ -135,6 +138,7 @@ class Op:
         self.dynamic = dynamic
         self.arbitrary = arbitrary
         self.reads_strides = reads_strides
+        self.exact = exact
         self.auxiliary = auxiliary
         self.doc = doc
         self.grads: dict[tuple[str, ...], Any] = {}
@@ -217,7 +221,7 @@ class Op:
         """Registers the op with the dispatcher and puts its names in place."""
         _C.define_op(
             self.schema, self.family.name, self.family.promote, self, self.differentiable, self.mixed_devices, self.out,
-            self.numbers, self.family.loop or self.base,
+            self.numbers, self.family.loop or self.base, self.exact,
         )  # fmt: skip
         if self.array_kernel is not None:
             quiet = np.errstate(all="ignore")  # infinities and NaNs are results, not events

@@ -103,6 +103,54 @@ def where(self: Any, condition: Any, other: Any) -> Any:
     return op.operator(condition, self, other)
 
 
+# -- Python functions for every element: slow, for PyTorch's sake
+
+
+def apply_(self: Any, function: Any) -> Any:
+    """Replaces every element by what a Python function makes of it, on the CPU. Slow.
+
+    Raises:
+        RuntimeError: The tensor requires a gradient.
+        TypeError: The tensor is not on the CPU, or the function does not return a number.
+    """
+    return _mapped("apply_", self, (), function)
+
+
+def map_(self: Any, tensor: Any, function: Any) -> Any:
+    """Replaces every element by what a Python function makes of it and that of another tensor, on the CPU. Slow.
+
+    The other tensor has the same dtype and broadcasts to this one; the function takes two numbers and returns one.
+
+    Raises:
+        RuntimeError: A tensor requires a gradient.
+        TypeError: The dtypes differ, a tensor is not on the CPU, or the function does not return a number.
+    """
+    return _mapped("map_", self, (tensor,), function)
+
+
+def map2_(self: Any, x: Any, y: Any, function: Any) -> Any:
+    """As `map_`, with a function of three numbers and two other tensors."""
+    return _mapped("map2_", self, (x, y), function)
+
+
+def _mapped(name: str, self: Any, others: tuple[Any, ...], function: Any) -> Any:
+    for tensor in (self, *others):
+        if tensor.requires_grad:
+            raise RuntimeError(
+                f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+            )
+        if not tensor.is_cpu:
+            raise TypeError(f"{name} is only implemented on CPU tensors, got a tensor on {tensor.device}.")
+        if tensor.dtype is not self.dtype:
+            raise TypeError(f"{name}: expected {type_(self)} for 'other' (got {type_(tensor)})")
+    columns = [self, *(tensor.expand(self.shape) for tensor in others)]
+    values = [function(*each) for each in zip(*(c.reshape(-1).tolist() for c in columns), strict=True)]
+    for value in values:
+        if not isinstance(value, int | float | complex):
+            raise TypeError(f"{name}: the function must return a real number, not {type(value).__name__}")
+    return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+
+
 def cpu(self: Any, memory_format: Any = _C.preserve_format) -> Any:
     """The tensor in host memory: itself when it is there already."""
     return self.to("cpu", memory_format=memory_format)
@@ -188,6 +236,9 @@ def install() -> None:
         "type": type_,
         "cpu": cpu,
         "cuda": cuda,
+        "apply_": apply_,
+        "map_": map_,
+        "map2_": map2_,
         "where": where,
         "__array_wrap__": array_wrap,
         "__array_priority__": 1000,  # above ndarray's: NumPy leaves operators and the type of results to Tensor

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .._op import Op
 
 FAMILIES = (
+    "_calculus",
     "_convert",
     "_copy",
     "_creation",
@@ -18,13 +19,17 @@ FAMILIES = (
     "_indexing",
     "_join",
     "_matmul",
+    "_matrix",
+    "_numeric",
     "_order",
     "_pointwise",
     "_random",
     "_rearrange",
     "_reduction",
     "_softmax",
+    "_statistics",
     "_view",
+    "_windows",
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._op import COMPOSITE, FUNCTION, Op, Sample
+from .._op import FUNCTION, Op, Sample
 from ._samples import unary
 
 clone = Op(
@@ -64,23 +64,27 @@ fill_ = (
     .samples(unary(None, None, 1), lambda x, value: np.full_like(x, value))
 )
 
-zero_ = (
-    Op(
-        "zero_(Tensor(a!) self) -> Tensor(a!)",
-        family=COMPOSITE,
-        doc="""Sets every element to zero.
-
-        Returns:
-            This tensor.
-        """,
-    )
-    .composite(lambda self: self.fill_(0))
-    .samples(unary(), lambda x: np.zeros_like(x))
-)
-
 fill_tensor = (
     Op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", mixed_devices=True, doc=fill_.doc)
     .grad(self=None, value="sum(grad)")
+    .samples(lambda make, dtype: [Sample((make(2, 3), make()))], lambda x, value: np.full_like(x, value))
+)
+
+fill = (
+    Op(
+        "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+        method=False,
+        out=False,
+        doc="A tensor of the shape and dtype of the input, with one number everywhere.",
+    )
+    .composite(lambda self, value: self.clone().fill_(value))
+    .grad(self="zeros_of(self)")
+    .samples(unary(None, None, 1), lambda x, value: np.full_like(x, value))
+)
+fill_from_tensor = (
+    Op("fill.Tensor(Tensor self, Tensor value) -> Tensor", method=False, out=False, doc=fill.doc)
+    .composite(lambda self, value: self.clone().fill_(value))
+    .grad(self="zeros_of(self)", value="sum(grad)")
     .samples(lambda make, dtype: [Sample((make(2, 3), make()))], lambda x, value: np.full_like(x, value))
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,17 @@ def _full(size: Any, value: Any, dtype: Any, device: Any) -> Any:
 def _logspace(start: Any, end: Any, steps: int, base: float, dtype: Any, device: Any) -> Any:
     from ._factory import linspace
 
-    exponents = linspace.operator(start, end, steps, dtype=_C.float64, device=device)
-    return (base**exponents).to(dtype or _C.get_default_dtype())
+    complex_ends = isinstance(start, complex) or isinstance(end, complex)
+    default = _C.get_default_dtype()
+    dtype = dtype or (default.to_complex() if complex_ends else default)
+    if complex_ends and not dtype.is_complex:
+        raise RuntimeError(
+            f"torch.logspace(): inferred dtype {default.to_complex()} can't be safely cast to passed dtype {dtype}."
+        )
+    if dtype is _C.bool:
+        raise NotImplementedError("\"logspace_cpu\" not implemented for 'Bool'")
+    wide = _C.complex128 if dtype.is_complex else _C.float64
+    return (base ** linspace.operator(start, end, steps, dtype=wide, device=device)).to(dtype)
 
 
 logspace = (
@@ -109,6 +119,57 @@ logspace = (
             [Sample((0, 2, 5), {"dtype": dtype, "device": make.device})] if dtype.is_floating_point else []
         ),
         lambda start, end, steps, dtype, device: np.logspace(start, end, steps),
+    )
+)
+
+
+def _range(start: Any, end: Any, step: Any, dtype: Any, device: Any) -> Any:
+    from ._factory import arange
+
+    dtype = dtype or _C.get_default_dtype()
+    if not all(isfinite(x) for x in (start, end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError(
+            f"upper bound and lower bound inconsistent with step sign, got start={start}, end={end}, step={step}"
+        )
+    n = int((end - start) / step + 1)
+    if dtype.is_floating_point:
+        return (arange.operator(n, dtype=_C.float64, device=device) * step + start).to(dtype)
+    return arange.operator(n, dtype=dtype, device=device) * int(step) + int(start)
+
+
+range_ = (
+    Op(
+        f"range(Scalar start, Scalar end, Scalar step=1, {_OPTIONS}) -> Tensor",
+        family=FACTORY,
+        differentiable=False,
+        doc="""The numbers from `start` to `end`, both included, `step` apart. Deprecated in favour of `arange`.
+
+        Args:
+            start: The first number.
+            end: Bound that the last does not pass.
+            step: Distance, not zero.
+            dtype: Dtype of the result, by default the default float dtype.
+            device: Where it lives, by default the default device.
+
+        Returns:
+            Tensor of shape `(floor((end - start) / step) + 1,)`.
+
+        Raises:
+            RuntimeError: `step` is zero or leads away from `end`, or a bound is not finite.
+        """,
+    )
+    .composite(lambda start, end, step, *, dtype, device, **_: _range(start, end, step, dtype, device))
+    .samples(
+        lambda make, dtype: (
+            [Sample((0, 5), {"dtype": dtype, "device": make.device}), Sample((1, 8, 3), {"device": make.device})]
+            if dtype.is_floating_point
+            else []
+        ),
+        lambda start, end, step=1, *, dtype=None, device: np.arange(start, end + 1, step),
     )
 )
 
@@ -149,6 +210,7 @@ complex_ = (
     Op(
         "complex(Tensor real, Tensor imag) -> Tensor",
         family=COMPOSITE,
+        exact=True,
         doc="""A complex tensor of two real ones.
 
         Args:
@@ -169,6 +231,7 @@ polar = (
     Op(
         "polar(Tensor abs, Tensor angle) -> Tensor",
         family=COMPOSITE,
+        exact=True,
         doc="A complex tensor of magnitudes `abs` and angles `angle` in radians.",
     )
     .composite(lambda abs, angle: _complex(abs * angle.cos(), abs * angle.sin()))

@@ -290,9 +290,9 @@ def _tensordot(a: Any, b: Any, dims: Any) -> Any:
     for i, j in zip(left, right, strict=True):
         if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # a dimension of size 1 broadcasts
             if a.shape[i] == 1:
-                b = b.sum(j, keepdim=True)
+                b = b.sum(j, keepdim=True, dtype=b.dtype)
             else:
-                a = a.sum(i, keepdim=True)
+                a = a.sum(i, keepdim=True, dtype=a.dtype)
         if a.shape[i] != b.shape[j]:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size "

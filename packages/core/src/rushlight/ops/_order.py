@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._op import COMPOSITE, REDUCTION, Op, Sample
+from ._pointwise import _logaddexp_array
 from ._samples import Sampler
 
 _AT_PLACE = "scatter(zeros_of(self), dim, results[1], grads[0])"
@@ -119,7 +120,10 @@ logcumsumexp = (
 
 def _logcumsumexp(xp: Any, x: Any, axis: int) -> Any:
     if x.dtype.kind == "c":
-        return xp.log(xp.cumsum(xp.exp(x), axis=axis))
+        steps = list(xp.moveaxis(x, axis, 0))
+        for i in range(1, len(steps)):
+            steps[i] = _logaddexp_array(xp, steps[i - 1], steps[i])
+        return xp.stack(steps, axis) if steps else x
     return xp.logaddexp.accumulate(x, axis=axis)
 
 
@@ -450,6 +454,71 @@ bincount = (
         )
     )
 )
+_FEW_VALUES = 16  # that are compared one by one instead of sorted
+_ISIN = """True where an element is one of some values; NaN never is.
+
+        Args:
+            elements: Tensor of any shape, or a number.
+            test_elements: The values, a tensor of any shape or a number.
+            assume_unique: Accepted for PyTorch's sake; repeated values cost nothing.
+            invert: Whether to tell which elements are not among the values.
+
+        Returns:
+            Bool tensor of the shape of `elements`.
+
+        Raises:
+            RuntimeError: A dtype is bool or complex.
+
+        Example:
+            >>> rushlight.isin(rushlight.tensor([1, 2, 3]), rushlight.tensor([2, 5]))
+            tensor([False,  True, False])
+        """
+_ISIN_OPTIONS = "*, bool assume_unique=False, bool invert=False) -> Tensor"
+isin = (
+    Op(
+        f"isin.Tensor_Tensor(Tensor elements, Tensor test_elements, {_ISIN_OPTIONS}",
+        family=COMPOSITE,
+        differentiable=False,
+        doc=_ISIN,
+    )
+    .composite(lambda elements, test_elements, *, assume_unique, invert: _isin(elements, test_elements, invert))
+    .samples(
+        lambda make, dtype: (
+            Sample((make(*shape, low=0, high=9), make(n, low=0, high=9)), {"invert": n == 3})
+            for shape in ((3, 4), (), (0,))
+            for n in (0, 3, 60)
+        ),
+        np.isin,
+    )
+)
+isin_number = (
+    Op(
+        f"isin.Tensor_Scalar(Tensor elements, Scalar test_element, {_ISIN_OPTIONS}",
+        family=COMPOSITE,
+        differentiable=False,
+        doc=_ISIN,
+    )
+    .composite(
+        lambda elements, test_element, *, assume_unique, invert: _isin(
+            elements, elements.new_full((1,), test_element), invert
+        )
+    )
+    .samples(lambda make, dtype: [Sample((make(3, 4, low=0, high=5), 2))], np.isin)
+)
+isin_of_number = (
+    Op(
+        f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, {_ISIN_OPTIONS}",
+        family=COMPOSITE,
+        differentiable=False,
+        doc=_ISIN,
+    )
+    .composite(
+        lambda element, test_elements, *, assume_unique, invert: _isin(
+            test_elements.new_full((), element), test_elements, invert
+        )
+    )
+    .samples(lambda make, dtype: [Sample((2, make(3, 4, low=0, high=5)))], np.isin)
+)
 histc = (
     Op(
         "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
@@ -622,17 +691,33 @@ def _cumprod_grad(grad: Any, self: Any, dim: int) -> Any:
 def _logcumsumexp_grad(grad: Any, result: Any, self: Any, dim: int) -> Any:
     import rushlight
 
+    reverse = lambda logs: logs.flip(dim).logcumsumexp(dim).flip(dim) if self.ndim else logs
     if self.is_complex():
-        shares = grad * (-result).exp().conj()
-        total = shares.flip(dim).cumsum(dim).flip(dim) if self.ndim else shares
-        return total * self.exp().conj()
+        return (reverse(grad.log() - result.conj()) + self.conj()).exp()
 
     def part(positive: Any) -> Any:
         logs = rushlight.where(positive > 0, positive, 1).log()
         logs = rushlight.where(positive > 0, logs - result, -float("inf"))
-        return (logs.flip(dim).logcumsumexp(dim).flip(dim) + self).exp() if self.ndim else (logs + self).exp()
+        return (reverse(logs) + self).exp()
 
     return part(grad) - part(-grad)
+
+
+def _isin(elements: Any, values: Any, invert: bool) -> Any:
+    import rushlight
+
+    for tensor in (elements, values):
+        if tensor.is_complex() or tensor.dtype is rushlight.bool:
+            raise RuntimeError(f"Unsupported input type encountered for isin(): got dtype={tensor.dtype}.")
+    dtype = rushlight.result_type(elements, values)
+    elements, values = elements.to(dtype), values.to(dtype).flatten()
+    if values.numel() <= _FEW_VALUES:
+        found = (elements.unsqueeze(-1) == values).any(-1)
+    else:
+        values = values.sort().values
+        places = rushlight.searchsorted(values, elements.contiguous()).clamp(max=values.numel() - 1)
+        found = values[places] == elements
+    return ~found if invert else found
 
 
 def _histc(self: Any, bins: int, low: float, high: float) -> Any:
@@ -640,11 +725,13 @@ def _histc(self: Any, bins: int, low: float, high: float) -> Any:
 
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} (histc)")
-    if self.dtype not in (rushlight.float32, rushlight.float64):
+    if not self.is_floating_point():
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{self.dtype}'")
     if self.device.type == "meta":
         return rushlight.empty(bins, dtype=self.dtype, device="meta")
     x = self.flatten()
+    if self.dtype.itemsize == 2:
+        x = x.float()
     if low == high and x.numel():
         low, high = x.min().item(), x.max().item()
     if low == high:

@@ -855,28 +855,14 @@ def _bound(xp: Any, value: Any, x: Any) -> Any:
     return None if value is None else xp.asarray(value).astype(x.dtype)  # wraps around as the native kernel does
 
 
-clamp = (
-    Op(
-        "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-        family=pointwise("scalars"),
-        inplace=True,
-        aliases=("clip",),
-        doc="Each element brought into [min, max]; NaN stays NaN.",
-    )
-    .array(lambda xp, x, low, high: xp.clip(x, _bound(xp, low, x), _bound(xp, high, x)))
-    .grad(
-        self="where(self > max, 0, grad) if min is None else where(self < min, 0, grad) if max is None else "
-        "where((self < min) | (self > max), 0, grad)"
-    )
-    .samples(unary(None, None, -1, 1))
-)
+# The tensor overloads come first: a 0-d tensor is no number that must be read.
 clamp_tensor = (
     Op(
         "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
         family=COMPOSITE,
         inplace=True,
         aliases=("clip",),
-        doc=clamp.doc,
+        doc="Each element brought into [min, max]; NaN stays NaN.",
     )
     .composite(lambda self, min, max: _clamp_tensor(self, min, max))
     .samples(
@@ -884,35 +870,54 @@ clamp_tensor = (
         lambda x, low, high: np.minimum(np.maximum(x, low), high),
     )
 )
-clamp_min = (
+clamp = (
     Op(
-        "clamp_min(Tensor self, Scalar min) -> Tensor",
-        family=COMPOSITE,
+        "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+        family=pointwise("scalars"),
+        inplace=True,
+        aliases=("clip",),
+        doc=clamp_tensor.doc,
+    )
+    .array(lambda xp, x, low, high: xp.clip(x, _bound(xp, low, x), _bound(xp, high, x)))
+    .grad(
+        self="where(self <= max, grad, 0) if min is None else where(self >= min, grad, 0) if max is None else "
+        "where((self >= min) & (self <= max), grad, 0)"
+    )
+    .samples(unary(None, None, -1, 1))
+)
+clamp_min_tensor = (
+    Op(
+        "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
+        family=pointwise(loop="maximum"),
+        numbers=False,
         inplace=True,
         doc="Each element, but at least `min`.",
     )
+    .array(lambda xp, x, low: xp.maximum(x, low))
+    .grad(self="where(self >= min, grad, 0)", min="where(self < min, grad, 0)")
+    .samples(binary(number=None))
+)
+clamp_min = (
+    Op("clamp_min(Tensor self, Scalar min) -> Tensor", family=COMPOSITE, inplace=True, doc=clamp_min_tensor.doc)
     .composite(lambda self, min: self.clamp(min=min))
     .samples(unary(None, None, 0), np.maximum)
 )
-clamp_min_tensor = (
-    Op("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", family=COMPOSITE, inplace=True, doc=clamp_min.doc)
-    .composite(lambda self, min: maximum.operator(self, min))
-    .samples(binary(number=None), np.maximum)
-)
-clamp_max = (
+clamp_max_tensor = (
     Op(
-        "clamp_max(Tensor self, Scalar max) -> Tensor",
-        family=COMPOSITE,
+        "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
+        family=pointwise(loop="minimum"),
+        numbers=False,
         inplace=True,
         doc="Each element, but at most `max`.",
     )
+    .array(lambda xp, x, high: xp.minimum(x, high))
+    .grad(self="where(self <= max, grad, 0)", max="where(self > max, grad, 0)")
+    .samples(binary(number=None))
+)
+clamp_max = (
+    Op("clamp_max(Tensor self, Scalar max) -> Tensor", family=COMPOSITE, inplace=True, doc=clamp_max_tensor.doc)
     .composite(lambda self, max: self.clamp(max=max))
     .samples(unary(None, None, 0), np.minimum)
-)
-clamp_max_tensor = (
-    Op("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", family=COMPOSITE, inplace=True, doc=clamp_max.doc)
-    .composite(lambda self, max: minimum.operator(self, max))
-    .samples(binary(number=None), np.minimum)
 )
 lerp = (
     Op(
@@ -997,8 +1002,8 @@ def _clamp_tensor(self: Any, low: Any, high: Any) -> Any:
     if low is None and high is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if low is not None:
-        self = maximum.operator(self, low)
-    return self if high is None else minimum.operator(self, high)
+        self = clamp_min_tensor.operator(self, low)
+    return self if high is None else clamp_max_tensor.operator(self, high)
 
 
 def _nan_to_num(self: Any, nan: Any, posinf: Any, neginf: Any) -> Any:

@@ -12,6 +12,12 @@ from .._op import COMPOSITE, Op, Sample
 from ._view import _calls
 
 
+def _np_fill_diagonal(x: np.ndarray, value: Any, wrap: bool = False) -> np.ndarray:
+    x = x.copy()
+    np.fill_diagonal(x, value, wrap)
+    return x
+
+
 def _triangle(name: str, part: str, numpy: Any) -> Op:
     return (
         Op(
@@ -60,6 +66,32 @@ diag = (
     )
     .composite(lambda self, diagonal: _diag(self, diagonal))
     .samples(_calls(((3,),), ((3,), -1), ((3, 4), 1)), np.diag)
+)
+fill_diagonal_ = (
+    Op(
+        "fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)",
+        family=COMPOSITE,
+        function=False,
+        doc="""Sets the elements whose indices are all equal to one number.
+
+        Args:
+            fill_value: The number.
+            wrap: Whether the diagonal of a matrix of more rows than columns begins again after each square.
+
+        Returns:
+            This tensor.
+
+        Raises:
+            RuntimeError: There are less than two dimensions, or more than two that differ.
+
+        Example:
+            >>> rushlight.zeros(2, 2).fill_diagonal_(1)
+            tensor([[1., 0.],
+                    [0., 1.]])
+        """,
+    )
+    .composite(lambda self, fill_value, wrap: _fill_diagonal(self, fill_value, wrap))
+    .samples(_calls(((3, 3), 2), ((2, 4), 1), ((7, 3), 1), ((7, 3), 1, True), ((2, 2, 2), 1)), _np_fill_diagonal)
 )
 diagflat = (
     Op(
@@ -236,6 +268,20 @@ def _diag_embed(x: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
     i = np.arange(x.shape[-1])
     matrices[..., i + max(-offset, 0), i + max(offset, 0)] = x
     return np.moveaxis(matrices, (-2, -1), (dim1, dim2))
+
+
+def _fill_diagonal(x: Any, value: Any, wrap: bool) -> Any:
+    if x.ndim < 2:
+        raise RuntimeError(f"dimensions must larger than 1 (fill_diagonal_, got {x.ndim})")
+    if x.ndim > 2:
+        if len(set(x.shape)) > 1:
+            raise RuntimeError(f"all dimensions of input must be of equal length, got shape={list(x.shape)}")
+        x.as_strided((x.shape[0],), (sum(x.stride()),), x.storage_offset()).fill_(value)
+        return x
+    rows, columns = x.shape
+    for top in range(0, rows, columns + 1) if wrap else (0,):
+        x.narrow(0, top, min(columns, rows - top)).diagonal().fill_(value)
+    return x
 
 
 def _flip_one(x: Any, dim: int) -> Any:

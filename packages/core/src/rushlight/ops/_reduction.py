@@ -434,6 +434,42 @@ dist = (
         lambda x, y, p=2: _vector_norm(np, x - y, p, None, False),
     )
 )
+sum_to_size = (
+    Op(
+        "sum_to_size(Tensor self, int[] size) -> Tensor",
+        family=COMPOSITE,
+        function=False,
+        out=False,
+        doc="""The sum over what broadcasting to the shape of this tensor repeats: the gradient of `expand`.
+
+        Args:
+            size: A shape that broadcasts to this tensor's, loose ints or one sequence.
+
+        Returns:
+            Tensor of that shape; the tensor itself where it has it.
+
+        Raises:
+            RuntimeError: The shape does not broadcast to this tensor's.
+        """,
+    )
+    .composite(lambda self, size: _sum_to_size(self, tuple(size)))
+    .samples(
+        lambda make, dtype: (Sample((make(2, 3), size)) for size in ((3,), (2, 1), (1, 1), (2, 3), ())),
+        lambda x, size: x.sum(tuple(range(x.ndim - len(size)))).sum(
+            tuple(d for d, n in enumerate(size) if n == 1), keepdims=True
+        ),
+    )
+)
+
+
+def _sum_to_size(x: Any, size: tuple[int, ...]) -> Any:
+    if not size:
+        return x.sum()
+    lead = x.ndim - len(size)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(size, x.shape[lead:], strict=True)):
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(x.shape)}}}.")
+    dims = [d for d, m in enumerate(x.shape) if d < lead or (size[d - lead] == 1 and m != 1)]
+    return x.sum(dims, keepdim=True).reshape(size) if dims else x
 
 
 def _truth(fn: Any, x: Any, dim: Any, keepdim: bool) -> Any:

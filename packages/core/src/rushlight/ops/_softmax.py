@@ -105,7 +105,8 @@ logsumexp = (
     )
     .array(lambda xp, x, dim, keepdim: _logsumexp(xp, x, _axis(dim), keepdim))
     .grad(
-        self="unsqueeze_reduced(grad, self, dim, keepdim) * exp(self - unsqueeze_reduced(result, self, dim, keepdim))"
+        self="unsqueeze_reduced(grad, self, dim, keepdim)"
+        " * conj(exp(self - unsqueeze_reduced(result, self, dim, keepdim)))"
     )
     .samples(_over_dims(whole=False))
 )
@@ -139,7 +140,7 @@ def _logsumexp(xp: Any, x: Any, axis: Any, keepdim: bool) -> Any:
     with np.errstate(divide="ignore"):
         if not x.size:
             return xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=keepdim))
-        top = xp.max(x, axis=axis, keepdims=True)
+        top = xp.max(xp.real(x), axis=axis, keepdims=True)
         top = xp.where(xp.isinf(top), xp.zeros_like(top), top)
         total = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
     return total if keepdim else xp.squeeze(total, axis=axis)

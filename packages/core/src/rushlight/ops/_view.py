@@ -354,6 +354,18 @@ narrow = Op(
     _calls(((5, 4), 0, 1, 3), ((5, 4), -1, -2, 2), ((5, 4), 0, 5, 0)),
     lambda x, dim, start, length: _narrow(x, dim, start, length),
 )
+narrow_copy = (
+    Op(
+        "narrow_copy(Tensor self, int dim, int start, int length) -> Tensor",
+        family=COMPOSITE,
+        doc="`narrow` as a copy.",
+    )
+    .composite(lambda self, dim, start, length: self.narrow(dim, start, length).clone())
+    .samples(
+        _calls(((5, 4), 0, 1, 3), ((5, 4), -1, -2, 2), ((5, 4), 0, 5, 0)),
+        lambda x, dim, start, length: _narrow(x, dim, start, length),
+    )
+)
 narrow_tensor = Op(
     "narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
     dynamic=True,

@@ -263,6 +263,8 @@ def test_inplace(case: Case, device: str) -> None:
         target = again.args[0]
         if expected.shape != target.shape or not torch.can_cast(expected.dtype, target.dtype):
             continue
+        if case.op.exact and expected.dtype != target.dtype:
+            continue
         version = target._version
         result = inplace(target, *again.args[1:], **again.kwargs)
         assert result is target, "the in-place form does not return its argument"

@@ -97,6 +97,8 @@ nll_loss_nd = (
 def class_loss_composite(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, label_smoothing: float
 ) -> tuple[Tensor, Tensor, Tensor]:
+    if not input.is_floating_point():
+        raise NotImplementedError(f'"cross_entropy" not implemented for dtype {input.dtype}')
     dtype, input, weight = input.dtype, wide(input), wide(weight)
     dim = 1 if input.dim() > 1 else 0
     normalizer = rl.logsumexp(input, dim)

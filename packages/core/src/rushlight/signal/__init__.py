@@ -1,0 +1,3 @@
+"""Signal processing: `rushlight.signal.windows`."""
+
+from . import windows as windows

@@ -1,0 +1,93 @@
+"""Divisors, exponents, neighbours and double powers where samples do not look."""
+
+import math
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+
+INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+NUMPY = {torch.float16: np.float16, torch.float32: np.float32, torch.float64: np.float64}
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_gcd_and_lcm_of_extremes(dtype):
+    info = torch.iinfo(dtype)
+    values = [0, 1, 6, info.max, info.max - 1, info.min, info.min + 1]
+    pairs = [(x, y) for x in values for y in values]
+    a, b = (torch.tensor(each, dtype=dtype) for each in zip(*pairs, strict=True))
+    wrapped = lambda n: n if n <= info.max else info.min  # the magnitude of the smallest integer
+    assert torch.gcd(a, b).tolist() == [wrapped(math.gcd(x, y)) for x, y in pairs]
+    fits = [(x, y) for x, y in pairs if math.lcm(x, y) <= info.max]
+    a, b = (torch.tensor(each, dtype=dtype) for each in zip(*fits, strict=True))
+    assert torch.lcm(a, b).tolist() == [math.lcm(x, y) for x, y in fits]
+
+
+def test_gcd_in_place_and_out():
+    x = torch.tensor([12, 18])
+    out = torch.empty(0, dtype=torch.int64)
+    assert torch.gcd(x, torch.tensor(8), out=out) is out
+    assert out.tolist() == [4, 2]
+    assert x.lcm_(torch.tensor([8, 4])).tolist() == [24, 36]
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float32])
+def test_gcd_wants_integers(dtype):
+    x = torch.ones(2, dtype=dtype)
+    with pytest.raises(NotImplementedError, match="gcd"):
+        torch.gcd(x, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_nextafter(dtype):
+    tiny = np.nextafter(NUMPY[dtype](0), NUMPY[dtype](1))
+    values = np.array([0.0, -0.0, 1, -1, tiny, -tiny, np.inf, -np.inf, np.nan, 2.5], NUMPY[dtype])
+    a, b = (x.ravel() for x in np.meshgrid(values, values))
+    result = torch.nextafter(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    expected = np.nextafter(a, b)
+    np.testing.assert_array_equal(result, expected)
+    different = a != b  # of equal zeros NumPy's halves give the first, C the second
+    np.testing.assert_array_equal(np.signbit(result)[different], np.signbit(expected)[different])
+
+
+def test_nextafter_of_bfloat16():
+    x = torch.tensor([1.0, 0.0, -2.0], dtype=torch.bfloat16)
+    step = torch.nextafter(x, torch.tensor(math.inf, dtype=torch.bfloat16)).double() - x.double()
+    assert step.tolist() == [2.0**-7, 2.0**-133, 2.0**-7]
+
+
+def test_frexp_puts_numbers_together_again():
+    x = torch.tensor([0.0, -1.5, 3e38, 1e-40, 1024.0])
+    mantissa, exponent = torch.frexp(x)
+    assert exponent.dtype is torch.int32
+    assert torch.equal(torch.ldexp(mantissa.double(), exponent.double()).float(), x)
+    assert ((mantissa.abs() >= 0.5) & (mantissa.abs() < 1) | (x == 0)).all()
+    assert torch.frexp(torch.tensor([math.inf, math.nan])).exponent.tolist() == [0, 0]
+    with pytest.raises(RuntimeError, match="floating-point"):
+        torch.frexp(torch.ones(2, dtype=torch.int64))
+
+
+def test_ldexp_dtypes():
+    half = torch.ones(2, dtype=torch.float16)
+    assert torch.ldexp(half, torch.tensor([1, 2])).dtype is torch.float16
+    assert torch.ldexp(torch.tensor([1, 2]), torch.tensor([1, 2])).tolist() == [2.0, 8.0]
+    with pytest.raises(TypeError):
+        torch.ldexp(half, 2)
+
+
+def test_float_power_is_double():
+    assert torch.float_power(torch.tensor([3]), 2).dtype is torch.float64
+    assert torch.float_power(2, torch.tensor([1j])).dtype is torch.complex128
+    x = torch.tensor([3.0], dtype=torch.float64)
+    assert x.float_power_(2) is x
+    assert x.item() == 9
+    with pytest.raises(RuntimeError, match="Double"):
+        torch.ones(1).float_power_(2)
+    with pytest.raises(RuntimeError, match="Double"):
+        torch.float_power(x, 2, out=torch.empty(1))
+
+
+def test_isreal():
+    assert torch.isreal(torch.tensor([1, 1j, 2 + 0j])).tolist() == [True, False, True]
+    assert torch.isreal(torch.tensor([math.nan])).tolist() == [True]
