@@ -237,8 +237,7 @@ void Task::send(const Edge& e, Ref<> grad) {
       bool inplace = !options.create_graph && Py_REFCNT(old.get()) == 1 && t->storage->refs == 1 &&
                      !t->storage->owner && !t->array && !t->base && t->contiguous() &&
                      t->numel == tensor(grad)->numel && t->dtype == tensor(grad)->dtype;
-      Ref<> total =
-          inplace ? call_inplace(ops::add, {arg(t), arg(tensor(grad))}) : call(ops::add, {arg(t), arg(tensor(grad))});
+      Ref<> total = inplace ? call_inplace(ops::add, {arg(t), arg(tensor(grad))}) : sum_gradients(t, tensor(grad));
       states[slot].grads()[e.index] = total.release();
     }
   }

@@ -128,6 +128,12 @@ bool is_private(const Tensor* t) {
 
 bool is_accumulate(const Node* n) { return n->kind == &accumulate_kind; }
 
+Ref<> sum_gradients(Tensor* a, Tensor* b) {
+  // A dense and a sparse gradient add up in this order only.
+  if ((a->flags & kLayout) && !(b->flags & kLayout)) std::swap(a, b);
+  return call(ops::add, {arg(a), arg(b)});
+}
+
 void accumulate(Tensor* leaf, PyObject* grad, bool may_steal) {
   Meta& m = meta_of(leaf);
   Tensor* g = as_tensor(grad);
@@ -136,8 +142,8 @@ void accumulate(Tensor* leaf, PyObject* grad, bool may_steal) {
     Ref<> kept = !grad_enabled() && may_steal && is_private(g) && g->contiguous() ? Ref<>::borrow(grad)
                                                                                   : call(ops::clone, {arg(g)});
     m.grad = kept.release();
-  } else if (grad_enabled()) {
-    Ref<> sum = call(ops::add, {arg(as_tensor(m.grad)), arg(g)});
+  } else if (grad_enabled() || as_tensor(m.grad)->flags & kLayout) {
+    Ref<> sum = sum_gradients(as_tensor(m.grad), g);
     std::swap(m.grad, *reinterpret_cast<PyObject**>(&sum));
   } else {
     Ref<> hold = Ref<>::borrow(m.grad);

@@ -37,6 +37,7 @@ bool is_accumulate(const Node*);
 // The tensor's hooks on its gradient, where they are kept: with a leaf, or on the node that made it.
 PyObject** tensor_hooks(Tensor*);
 void retain_grad(Tensor*);
+Ref<> sum_gradients(Tensor* a, Tensor* b);
 void accumulate(Tensor* leaf, PyObject* grad, bool may_steal);
 
 void init_variable_types(PyObject* module);

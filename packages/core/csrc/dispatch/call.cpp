@@ -96,7 +96,7 @@ PyObject* dispatch(Call& c) {
   return run(c);
 }
 
-static PyObject* run_python(Call& c, PyObject* fn) {
+PyObject* run_python(Call& c, PyObject* fn) {
   Ref<> args, kwargs;
   int npositional = static_cast<const OpRecord*>(c.op)->npositional;
   args = Ref<>::check(PyTuple_New(npositional));

@@ -17,6 +17,12 @@ extern uint32_t g_layer_bits;  // bits that make some layer run
 void register_layer(const Layer&);
 
 // ---- operators
+// What a record gives for tensors of a layout: a Python callable on tensors.
+struct LayoutKernel {
+  PyObject* layout;
+  PyObject* fn;
+  bool composite;  // over other operators, and differentiable through them
+};
 // What core keeps beside the public part of an Op.
 struct OpRecord : Op {
   std::string name_text, schema_text;
@@ -27,7 +33,8 @@ struct OpRecord : Op {
   bool writes_inplace = false;            // the native kernel honours Call::inplace
   bool exact = false;                     // results are written to tensors of their own dtype only
   std::vector<std::string> result_names;  // of `-> (Tensor values, Tensor indices)`; empty where they have none
-  int varargs = -1;                       // index of the int list that absorbs loose ints (`view(2, 3)`), or -1
+  std::vector<LayoutKernel> layouts;
+  int varargs = -1;  // index of the int list that absorbs loose ints (`view(2, 3)`), or -1
 };
 
 OpRecord* parse_schema(const std::string& schema);  // throws; the record lives as long as the process
@@ -81,6 +88,7 @@ bool number_from_object(PyObject*, Arg*);  // Python and NumPy numbers; false: s
 std::string short_name(const Op*);         // without its overload, as the user wrote it
 PyObject* arg_to_object(const Arg&);       // new reference
 PyObject* run_array_kernel(Call&, const Op*);
+PyObject* run_python(Call&, PyObject* fn);
 PyObject* results(const Op*, Ref<Tensor>* values, int n);  // a tuple, named as the schema names its results
 PyObject* without_kernel(Call&);  // NotImplementedError, or the CPU's result where the backend allows it
 
@@ -92,6 +100,7 @@ void resize_out(const Op*, Tensor* out, int ndim, const int64_t* sizes);
 void push_mode(PyObject* mode);
 void pop_mode();
 void init_override_layers();
+void init_layout_layers();
 // For methods that are no operators (`x[i]`): what an override or a mode returns, or null where none is active.
 PyObject* call_override_slowly(PyObject* self, const char* method, PyObject* const* args, Py_ssize_t nargs);
 inline PyObject* call_override(PyObject* self, const char* method, PyObject* const* args, Py_ssize_t nargs) {

@@ -265,7 +265,9 @@ Ref<Tensor> fresh(PyObject* data, const Options& o) {
   Ref<Tensor> t;
   if (is_tensor(data)) {
     t = detach(as_tensor(data));
-    t = clone(t.get());
+    static OpHandle op_clone("clone");
+    Arg a = arg(t.get());
+    t = t->flags & kLayout ? call_tensor(op_clone.get(), &a, 1) : clone(t.get());
   } else if (Ref<Tensor> shared = from_array_like(data)) {
     t = o.has_dtype && o.dtype != shared->dtype ? to_dtype(shared.get(), o.dtype) : clone(shared.get());
   } else {

@@ -121,6 +121,7 @@ static PyObject* backend_call(Device d, const char* method, PyObject* a, PyObjec
 
 void copy_into(Tensor* to, const Tensor* from_) {
   auto* from = const_cast<Tensor*>(from_);
+  require_strided(from, "a copy in memory");
   int shift = to->ndim - from->ndim;
   bool fits = shift >= 0;
   for (int d = 0; fits && d < from->ndim; ++d) fits = from->sizes[d] == to->sizes[d + shift] || from->sizes[d] == 1;
@@ -234,6 +235,12 @@ Arg item(const Tensor* t) {
     fail(PyExc_RuntimeError, "a Tensor with %lld elements cannot be converted to Scalar",
          static_cast<long long>(t->numel));
   Ref<Tensor> host;
+  if (t->flags & kLayout) {
+    static OpHandle to_dense("_to_dense");
+    Arg args[2] = {arg(const_cast<Tensor*>(t)), arg(true)};
+    host = call_tensor(to_dense.get(), args, 2);
+    return item(host.get());
+  }
   if (!t->is_cpu()) {
     if (t->device.type == kMeta) fail(PyExc_RuntimeError, "Tensor.item() cannot be called on meta tensors");
     host = empty(t->ndim, t->sizes, t->dtype, {kCPU, -1});

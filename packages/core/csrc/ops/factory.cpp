@@ -19,8 +19,22 @@ const Arg& param(const Call& c, const char* name) {
   return none;
 }
 
+// What `layout=` asks for where that is not strided memory, which `zero` says to be of zeros; else null.
+PyObject* of_layout(const Call& c, const Arg& dtype, int ndim, const int64_t* sizes, DType otherwise, bool zero) {
+  const Arg& layout = (&dtype)[1];  // every factory has them side by side
+  if (layout.kind != Kind::Object || layout.object == strided_layout()) return nullptr;
+  if (!zero) fail(PyExc_RuntimeError, "full(...) is not implemented for sparse layout: %s. Use zeros.", c.op->name);
+  Ref<> module = Ref<>::check(PyImport_ImportModule("rushlight.sparse"));
+  Ref<> size(size_object(ndim, sizes)), device(device_object(c.device));
+  return Ref<>::check(PyObject_CallMethod(module.get(), "empty_of_layout", "OOOO", layout.object, size.get(),
+                                          dtype_object(dtype_or(dtype, otherwise)), device.get()))
+      .release();
+}
+
 PyObject* empty_kernel(Call& c) {
-  DType d = dtype_or(param(c, "dtype"), g_default_dtype);
+  const Arg& dtype = param(c, "dtype");
+  if (PyObject* r = of_layout(c, dtype, c.args[0].count, c.args[0].ints, g_default_dtype, true)) return r;
+  DType d = dtype_or(dtype, g_default_dtype);
   MemoryFormat format = memory_format_from(param(c, "memory_format"), MemoryFormat::Contiguous);
   if (format == MemoryFormat::Contiguous) return empty(c.args[0].count, c.args[0].ints, d, c.device).release_object();
   Ref<Tensor> shape = empty(c.args[0].count, c.args[0].ints, d, {kMeta, -1});
@@ -29,8 +43,9 @@ PyObject* empty_kernel(Call& c) {
 
 template <int value>
 PyObject* constant_kernel(Call& c) {
-  return full(c.args[0].count, c.args[0].ints, dtype_or(param(c, "dtype"), g_default_dtype), c.device,
-              arg(int64_t{value}))
+  const Arg& dtype = param(c, "dtype");
+  if (PyObject* r = of_layout(c, dtype, c.args[0].count, c.args[0].ints, g_default_dtype, !value)) return r;
+  return full(c.args[0].count, c.args[0].ints, dtype_or(dtype, g_default_dtype), c.device, arg(int64_t{value}))
       .release_object();
 }
 
@@ -45,16 +60,26 @@ Ref<Tensor> like(const Call& c) {
                          memory_format_from(param(c, "memory_format"), MemoryFormat::Preserve));
 }
 
-PyObject* empty_like_kernel(Call& c) { return like(c).release_object(); }
+PyObject* like_of_layout(const Call& c, bool zero) {
+  const Tensor* t = c.args[0].tensor;
+  return of_layout(c, param(c, "dtype"), t->ndim, t->sizes, t->dtype, zero);
+}
+
+PyObject* empty_like_kernel(Call& c) {
+  if (PyObject* r = like_of_layout(c, true)) return r;
+  return like(c).release_object();
+}
 
 template <int value>
 PyObject* constant_like_kernel(Call& c) {
+  if (PyObject* r = like_of_layout(c, !value)) return r;
   Ref<Tensor> r = like(c);
   fill(r.get(), arg(int64_t{value}));
   return r.release_object();
 }
 
 PyObject* full_like_kernel(Call& c) {
+  if (PyObject* r = like_of_layout(c, false)) return r;
   Ref<Tensor> r = like(c);
   fill(r.get(), c.args[1]);
   return r.release_object();

@@ -11,6 +11,7 @@ using ll = long long;
 // ---- places chosen by index tensors
 
 bool is_mask(const Tensor* t) {
+  require_strided(t, "an index");
   switch (t->dtype) {
     case DType::Bool: return true;
     case DType::UInt8:

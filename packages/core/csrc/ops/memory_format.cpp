@@ -33,6 +33,20 @@ PyObject* add(PyObject* module, PyTypeObject* type, const char* name, int value)
   return reinterpret_cast<PyObject*>(o);
 }
 
+// new_layout(name): a further one; it lives as long as the process
+PyObject* new_layout(PyObject*, PyObject* name) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) return nullptr;
+    auto* o = PyObject_New(NamedObject, g_layout_type);
+    if (!o) throw PythonError();
+    o->name = PyUnicode_AsUTF8(Py_NewRef(name));
+    o->value = -1;
+    return reinterpret_cast<PyObject*>(o);
+  });
+}
+PyMethodDef new_layout_def = {"new_layout", new_layout, METH_O, nullptr};
+
 int rank_of(MemoryFormat f) { return f == MemoryFormat::ChannelsLast ? 4 : 5; }
 
 // Strides with the channels (dimension 1) innermost.
@@ -114,12 +128,9 @@ void init_memory_format(PyObject* module) {
   const char* formats[] = {"preserve_format", "contiguous_format", "channels_last", "channels_last_3d"};
   for (int i = 0; i < 4; ++i) g_formats[i] = add(module, g_format_type, formats[i], i);
   int i = 0;
-  PyObject* strided = nullptr;
-  for (const char* name : {"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"}) {
-    PyObject* o = add(module, g_layout_type, name, i++);
-    if (!strided) strided = o;
-  }
-  add_tensor_attribute("layout", strided);  // until sparse tensors are here every tensor has it
+  for (const char* name : {"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"})
+    add(module, g_layout_type, name, i++);
+  PyModule_AddObject(module, "new_layout", Ref<>::check(PyCFunction_New(&new_layout_def, nullptr)).release());
   add_tensor_attribute("is_contiguous", Ref<>::check(PyDescr_NewMethod(g_tensor_type, &is_contiguous_def)).get());
 }
 

@@ -20,6 +20,7 @@ void register_order_ops();
 void register_random_ops();
 void register_reduction_ops();
 void register_softmax_ops();
+void register_sparse_ops();
 
 // A dimension argument as a bit mask. None and, where `empty_is_all`, the empty list stand for all dimensions.
 uint64_t dim_mask(const char* op, const Arg& dim, int ndim, bool empty_is_all = true);

@@ -152,7 +152,7 @@ PyObject* op_info(PyObject*, PyObject* arg) {
     if (!name) return nullptr;
     const OpRecord* op = op_named(name);
     Ref<> native = Ref<>::check(PyList_New(0)), dtypes = Ref<>::check(PyList_New(0)),
-          python = Ref<>::check(PyList_New(0));
+          python = Ref<>::check(PyList_New(0)), layouts = Ref<>::check(PyList_New(0));
     for (int i = 0; i < kMaxDeviceTypes; ++i) {
       if (op->kernels[i])
         PyList_Append(native.get(), Ref<>(PyUnicode_FromString(device_type_name(static_cast<uint8_t>(i)))).get());
@@ -162,9 +162,10 @@ PyObject* op_info(PyObject*, PyObject* arg) {
     if (op->loops)
       for (int i = 0; i < kNumDTypes; ++i)
         if (static_cast<Loop*>(op->loops)[i]) PyList_Append(dtypes.get(), dtype_object(static_cast<DType>(i)));
-    return Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:i,s:O}", "native", native.get(), "python", python.get(), "loops",
-                         dtypes.get(), "array", op->array_kernel ? Py_True : Py_False, "composite",
-                         op->composite ? Py_True : Py_False, "outputs", op->noutputs, "view",
+    for (const LayoutKernel& k : op->layouts) PyList_Append(layouts.get(), k.layout);
+    return Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:O,s:i,s:O}", "native", native.get(), "python", python.get(), "loops",
+                         dtypes.get(), "layouts", layouts.get(), "array", op->array_kernel ? Py_True : Py_False,
+                         "composite", op->composite ? Py_True : Py_False, "outputs", op->noutputs, "view",
                          op->returns_view ? Py_True : Py_False);
   });
 }
@@ -359,7 +360,9 @@ PyMODINIT_FUNC PyInit__C() {
     init_operator_type(module.get());
     init_generator_type(module.get());
     init_override_layers();
+    init_layout_layers();
     init_memory_format(module.get());
+    init_layout(module.get());
     init_construct(module.get());
     init_dlpack(module.get());
     add_view_attributes();
@@ -371,6 +374,7 @@ PyMODINIT_FUNC PyInit__C() {
     register_random_ops();
     register_reduction_ops();
     register_softmax_ops();
+    register_sparse_ops();
     register_gather_ops();
     register_indexing_ops();
     register_join_ops();

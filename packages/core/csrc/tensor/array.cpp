@@ -72,6 +72,7 @@ static Ref<> byte_tuple(int n, const int64_t* values, int64_t scale) {
 
 PyObject* array_of(Tensor* t) {
   if (t->array) return Py_NewRef(t->array);
+  require_strided(t, "numpy");
   if (t->device.type == kMeta)
     fail(PyExc_NotImplementedError,
          "Cannot copy out of meta tensor; no data! Make the tensor on a device that has memory.");

@@ -142,6 +142,8 @@ PyObject* m_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
     Tensor* t = as_tensor(self);
     if (t->flags & kRequiresGrad)
       fail(PyExc_BufferError, "Can't export tensors that require gradient, use tensor.detach()");
+    if (t->flags & kLayout)
+      fail(PyExc_BufferError, "Can't export tensors with layout other than torch.strided, use tensor.to_dense()");
     if (t->device.type == kMeta) fail(PyExc_BufferError, "__dlpack__: a meta tensor has no memory to share");
     if (!t->is_cpu()) {
       Ref<> method = Ref<>::check(PyObject_GetAttrString(Ref<>(array_of(t)).get(), "__dlpack__"));

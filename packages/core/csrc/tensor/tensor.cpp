@@ -245,7 +245,7 @@ static Ref<Tensor> share(Tensor* t, int ndim, const int64_t* sizes, const int64_
   std::copy_n(strides, ndim, v->strides);
   v->offset = offset;
   v->storage = retain(t->storage);
-  v->flags = t->flags & kInference;  // whatever the mode: a view is what its base is
+  v->flags = t->flags & (kInference | kLayout);  // whatever the mode: a view is what its base is
   finish(v.get());
   return v;
 }

@@ -47,6 +47,16 @@ Ref<Tensor> view(Tensor* t, int ndim, const int64_t* sizes, const int64_t* strid
 Ref<Tensor> alias(Tensor* t);   // the same geometry, as a view
 Ref<Tensor> detach(Tensor* t);  // the same geometry, no history, not a view; shares the version counter
 
+// ---- layouts: a tensor that is not strided has no memory, but a Python object whose `layout` says what it is
+Ref<Tensor> make_with_payload(PyObject* payload, int ndim, const int64_t* sizes, DType, Device);
+PyObject* payload_of(const Tensor*);                 // borrowed
+void set_payload(const Tensor*, PyObject* payload);  // also of all that share the storage, as detach() does
+PyObject* layout_of(const Tensor*);                  // new reference
+PyObject* strided_layout();                          // borrowed
+void init_layout(PyObject* module);
+// TypeError, where memory is asked for: "can't convert Sparse layout tensor to <what>".
+void require_strided(const Tensor*, const char* what);
+
 // ---- questions
 bool has_internal_overlap(const Tensor*);
 bool same_geometry(const Tensor*, const Tensor*);

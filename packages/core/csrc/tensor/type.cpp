@@ -59,7 +59,7 @@ Ref<Tensor> as_subclass(PyTypeObject* type, Tensor* t) {
   r->offset = t->offset;
   r->storage = retain(t->storage);
   set_geometry(r.get(), t->ndim, t->sizes, t->strides, t->offset);
-  r->flags |= t->flags & kInference;
+  r->flags |= t->flags & (kInference | kLayout);
   Ref<> override_fn(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__torch_function__"));
   if (!override_fn) throw PythonError();
   static PyObject* disabled = PyUnicode_InternFromString("_rushlight_disabled");
@@ -98,7 +98,17 @@ PyObject* get_device(PyObject* self, void*) {
 }
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(self_of(self)->ndim); }
 PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLongLong(itemsize(self_of(self)->dtype)); }
-PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromLongLong(self_of(self)->nbytes()); }
+PyObject* get_nbytes(PyObject* self, void*) {
+  return guard<PyObject*>(nullptr, [&] {
+    if (self_of(self)->flags & kLayout)
+      fail(PyExc_RuntimeError,
+           "nbytes is not defined for sparse tensors. If you want the size of the constituent tensors, add the nbytes "
+           "of "
+           "the indices and values. If you want the size of the equivalent dense tensor, multiply numel() by "
+           "element_size().");
+    return PyLong_FromLongLong(self_of(self)->nbytes());
+  });
+}
 PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(self_of(self)->flags & kRequiresGrad); }
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
   // The autograd wheel replaces this attribute; asking for one of its names loads it.
@@ -119,6 +129,20 @@ PyObject* get_is_type(PyObject* self, void*) {
 PyObject* get_is_cuda(PyObject* self, void*) {
   return PyBool_FromLong(!std::strcmp(device_type_name(self_of(self)->device.type), "cuda"));
 }
+template <int which>
+PyObject* get_is_layout(PyObject* self, void*) {
+  return guard<PyObject*>(nullptr, [&] {
+    static PyObject* layouts[2] = {};  // borrowed: the module keeps them
+    if (!(self_of(self)->flags & kLayout)) return Py_NewRef(Py_False);
+    if (!layouts[which]) {
+      Ref<> module = Ref<>::check(PyImport_ImportModule("rushlight._C"));
+      layouts[which] = PyObject_GetAttrString(module.get(), which ? "sparse_csr" : "sparse_coo");
+      if (!layouts[which]) throw PythonError();
+    }
+    Ref<> layout(layout_of(self_of(self)));
+    return PyBool_FromLong(layout.get() == layouts[which]);
+  });
+}
 PyObject* get_false(PyObject*, void*) { return Py_NewRef(Py_False); }
 PyObject* get_data(PyObject* self, void*) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
@@ -134,6 +158,10 @@ int set_data(PyObject* self, PyObject* value, void*) {
     if (!value || !is_tensor(value))
       fail(PyExc_TypeError, "data: must be set to a Tensor, not %s", value ? Py_TYPE(value)->tp_name : "deleted");
     Tensor *t = self_of(self), *v = as_tensor(value);
+    if ((t->flags ^ v->flags) & kLayout)
+      fail(PyExc_RuntimeError,
+           "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: "
+           "one of them is strided, the other is not.");
     Storage* own = alias_storage(v->storage);
     release(t->storage);
     t->storage = own;
@@ -158,7 +186,8 @@ PyGetSetDef getset[] = {
     {"is_cpu", get_is_type<kCPU>, nullptr, "True on the CPU.", nullptr},
     {"is_meta", get_is_type<kMeta>, nullptr, "True for tensors without memory.", nullptr},
     {"is_cuda", get_is_cuda, nullptr, "True on a CUDA device.", nullptr},
-    {"is_sparse", get_false, nullptr, "False: the layout is strided.", nullptr},
+    {"is_sparse", get_is_layout<0>, nullptr, "True where the layout is sparse_coo.", nullptr},
+    {"is_sparse_csr", get_is_layout<1>, nullptr, "True where the layout is sparse_csr.", nullptr},
     {"is_quantized", get_false, nullptr, "False.", nullptr},
     {}};
 
@@ -198,7 +227,13 @@ PyObject* m_dim(PyObject* self, PyObject*) { return PyLong_FromLong(self_of(self
 PyObject* m_numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(self_of(self)->numel); }
 PyObject* m_storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(self_of(self)->offset); }
 PyObject* m_element_size(PyObject* self, PyObject*) { return get_itemsize(self, nullptr); }
-PyObject* m_data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(self_of(self)->data); }
+PyObject* m_data_ptr(PyObject* self, PyObject*) {
+  return guard<PyObject*>(nullptr, [&] {
+    if (self_of(self)->flags & kLayout)
+      fail(PyExc_RuntimeError, "Cannot access data pointer of Tensor that doesn't have storage");
+    return PyLong_FromVoidPtr(self_of(self)->data);
+  });
+}
 PyObject* m_is_floating(PyObject* self, PyObject*) { return PyBool_FromLong(is_floating(self_of(self)->dtype)); }
 PyObject* m_is_complex(PyObject* self, PyObject*) { return PyBool_FromLong(is_complex(self_of(self)->dtype)); }
 PyObject* m_is_signed(PyObject* self, PyObject*) {
@@ -209,7 +244,7 @@ PyObject* m_is_view(PyObject* self, PyObject*) { return PyBool_FromLong(self_of(
 PyObject* m_item(PyObject* self, PyObject*) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     Tensor* t = self_of(self);
-    if (t->numel == 1 && t->is_cpu()) return item_object(t->data, t->dtype);
+    if (t->numel == 1 && t->is_cpu() && !(t->flags & kLayout)) return item_object(t->data, t->dtype);
     return arg_to_object(item(t));
   });
 }
@@ -257,6 +292,7 @@ Ref<Tensor> on_host(Tensor* t) {
 
 PyObject* m_tolist(PyObject* self, PyObject*) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    require_strided(self_of(self), "a list");
     Ref<Tensor> t = on_host(self_of(self));
     return nested_list(t.get(), 0, t->data);
   });
@@ -268,6 +304,7 @@ PyObject* m_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
     int force = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:numpy", const_cast<char**>(names), &force)) return nullptr;
     Tensor* t = self_of(self);
+    require_strided(t, "numpy");
     if (t->device.type == kMeta || (!t->is_cpu() && !force))
       fail(PyExc_TypeError,
            "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
@@ -515,7 +552,7 @@ int nb_bool(PyObject* self) {
     if (t->numel != 1)
       fail(PyExc_RuntimeError, t->numel ? "Boolean value of Tensor with more than one value is ambiguous"
                                         : "Boolean value of Tensor with no values is ambiguous");
-    if (t->is_cpu()) {
+    if (t->is_cpu() && !(t->flags & kLayout)) {
       const char* p = t->data;
       for (int64_t i = 0, n = itemsize(t->dtype); is_integral(t->dtype) || t->dtype == DType::Bool ? i < n : false; ++i)
         if (p[i]) return 1;

@@ -23,7 +23,7 @@ struct Storage {
   int64_t refs;
   void* data;  // host address, null where the device's memory is not the host's
   int64_t nbytes;
-  PyObject* owner;   // null: `data` came from the caching allocator
+  PyObject* owner;   // null: `data` came from the caching allocator; of a tensor with kLayout, its payload
   Storage* alias;    // `tensor.data`: same memory, a version counter of its own
   uint32_t version;  // bumped by every in-place write
   Device device;
@@ -40,6 +40,7 @@ enum TensorFlags : uint32_t {
   kInference = 1u << 2,  // made in inference mode
   kDual = 1u << 3,       // carries a forward-mode tangent
   kView = 1u << 4,       // a view: its base may have come to require grad
+  kLayout = 1u << 5,     // not strided: a payload of the layout's own stands in for memory
   kLayerBits = 0xffu,
   // Properties of one tensor.
   kContiguous = 1u << 8,

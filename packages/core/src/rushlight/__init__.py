@@ -50,6 +50,7 @@ from ._C import (
     set_default_dtype as set_default_dtype,
     set_num_threads as set_num_threads,
     sparse_coo as sparse_coo,
+    sparse_csc as sparse_csc,
     sparse_csr as sparse_csr,
     strided as strided,
     tensor as tensor,

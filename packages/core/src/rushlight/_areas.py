@@ -37,8 +37,26 @@ MODULES = {
 }
 """Modules below rushlight."""
 
-OWN = frozenset({"array_api", "cuda", "signal", "testing", "utils", "utils.dlpack", "utils.hooks"})
+OWN = frozenset({"array_api", "cuda", "signal", "sparse", "testing", "utils", "utils.dlpack", "utils.hooks"})
 """Modules of the core that are imported when they are first asked for."""
+
+OWN_FUNCTIONS = {
+    "sparse_compressed_tensor": "sparse",
+    "sparse_coo_tensor": "sparse",
+    "sparse_csc_tensor": "sparse",
+    "sparse_csr_tensor": "sparse",
+}
+"""Functions of rushlight that such a module brings."""
+
+OWN_METHODS = {
+    name: "sparse"
+    for name in (
+        "_coalesced_ _indices _nnz _values ccol_indices coalesce col_indices crow_indices dense_dim indices is_coalesced "
+        "is_same_size row_indices sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ to_dense to_sparse "
+        "to_sparse_coo to_sparse_csc to_sparse_csr values"
+    ).split()
+}
+"""Methods of Tensor that such a module brings."""
 
 FUNCTIONS = {
     name: wheel
@@ -119,6 +137,8 @@ def getter(module: str) -> Callable[[str], Any]:
                 return import_module(path)
             except MissingWheel as error:
                 raise AttributeError(str(error)) from None
+        if module == "rushlight" and name in OWN_FUNCTIONS:
+            return getattr(import_module(f"rushlight.{OWN_FUNCTIONS[name]}"), name)
         if module == "rushlight" and name in FUNCTIONS:
             return _function(name, FUNCTIONS[name])
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
@@ -138,7 +158,7 @@ def _function(name: str, wheel: str) -> Any:
 
 
 class TensorAttribute:
-    """Stands on Tensor for an attribute that another wheel brings, until it is first asked for."""
+    """Stands on Tensor for an attribute that another module or wheel brings, until it is first asked for."""
 
     __slots__ = ("name",)
 
@@ -146,6 +166,9 @@ class TensorAttribute:
         self.name = name
 
     def __get__(self, tensor: Any, owner: type) -> Any:
+        if self.name in OWN_METHODS:
+            import_module(f"rushlight.{OWN_METHODS[self.name]}")
+            return getattr(owner if tensor is None else tensor, self.name)
         _registry.require(METHODS[self.name], f"Tensor.{self.name}")
         if vars(_C.Tensor)[self.name] is self:
             raise AttributeError(f"Tensor.{self.name} is not in this version of rushlight-{METHODS[self.name]}")
@@ -168,6 +191,6 @@ class _MissingWheelFinder:  # no importlib.abc.MetaPathFinder: that module is sl
 
 def install() -> None:
     """Puts the stand-ins of absent names in place; called once by `import rushlight`."""
-    for name in METHODS.keys() - vars(_C.Tensor).keys():
+    for name in (METHODS | OWN_METHODS).keys() - vars(_C.Tensor).keys():
         _C.add_method(name, TensorAttribute(name))
     sys.meta_path.append(_MissingWheelFinder())

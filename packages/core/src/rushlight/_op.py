@@ -146,6 +146,7 @@ class Op:
         self.array_kernel: Callable[..., Any] | None = None
         self.composite_kernel: Callable[..., Any] | None = None
         self.kernels: dict[str, Callable[..., Any]] = {}
+        self.layouts: dict[Any, tuple[Callable[..., Any], bool]] = {}
         self.sampler: Callable[..., Iterable[Sample]] | None = None
         self.reference: Callable[..., Any] | None = None
         self.tolerance: dict[str, tuple[float, float]] = {}
@@ -172,6 +173,23 @@ class Op:
     def composite(self, fn: Callable[..., Any]) -> Op:
         """Gives the definition over other ops, for every device; differentiable through its parts."""
         self.composite_kernel = fn
+        return self
+
+    def layout(self, layout: Any, fn: Callable[..., Any], *, composite: bool = False) -> Op:
+        """Gives what runs where an argument has a layout other than strided, a callable on tensors.
+
+        It serves the in-place and `out=` forms too: what it returns replaces their target. May be called when the op is
+        defined already, so that a layout can bring its own.
+
+        Args:
+            layout: As `rushlight.sparse_coo`.
+            fn: Takes tensors as the schema says.
+            composite: Whether `fn` is made of other ops and differentiable through them; else the gradient is the rule
+                of this record, whose ops meet the layout in turn.
+        """
+        self.layouts[layout] = fn, composite
+        if self._key in operators:
+            _C.set_layout_kernel(self.name, layout, fn, composite)
         return self
 
     # -- how it differentiates
@@ -230,6 +248,8 @@ class Op:
             _C.set_kernel(self.name, "", self.composite_kernel)
         for device_type, fn in self.kernels.items():
             _C.set_kernel(self.name, device_type, fn)
+        for layout, (fn, composite) in self.layouts.items():
+            _C.set_layout_kernel(self.name, layout, fn, composite)
         area = f"rushlight.{self.namespace}" if self.namespace else "rushlight"
         self._publish(self._key, self.base, area, self.method and not self.namespace)
         for alias in self.aliases:  # of an op of an area they are functions of rushlight itself, and methods

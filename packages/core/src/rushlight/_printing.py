@@ -169,6 +169,13 @@ def _values(tensor: Any, indent: int) -> str:
     return _body(data, shape, indent, summarize, form)
 
 
+def _part(name: str, tensor: Any, indent: int) -> str:
+    """A tensor that another one is made of, as "indices=tensor([[0, 1]])"."""
+    text = f"{name}=tensor("
+    text += _values(tensor, indent + len(text)) if tensor.numel() else f"[], size={tuple(tensor.shape)}"
+    return text + ")"
+
+
 def _quiet_dtype(dtype: _C.dtype) -> bool:
     default = _C.get_default_dtype()
     return dtype in (default, default.to_complex(), _C.int64, _C.bool)
@@ -185,7 +192,15 @@ def tensor_repr(tensor: Any) -> str:
     if tensor.device.type != default_device.type or tensor.device.index not in (None, default_device.index):
         suffixes.append(f"device='{tensor.device}'")
     plain = tensor.detach()
-    if plain.is_meta:
+    payload = plain._payload
+    if payload is not None:
+        parts = getattr(payload, "parts", {})
+        body = f",\n{' ' * len(prefix)}".join(_part(name, part, len(prefix)) for name, part in parts.items()) or "..."
+        suffixes.append(f"size={tuple(plain.shape)}")
+        if "values" in parts:
+            suffixes.append(f"nnz={len(parts['values'])}")
+        quiet = _quiet_dtype(plain.dtype)
+    elif plain.is_meta:
         body = "..."
         suffixes.append(f"size={tuple(plain.shape)}")
         quiet = plain.dtype is _C.get_default_dtype()
@@ -199,14 +214,16 @@ def tensor_repr(tensor: Any) -> str:
         quiet = _quiet_dtype(plain.dtype)
     if not quiet:
         suffixes.append(f"dtype={plain.dtype}")
+    if payload is not None:
+        suffixes.append(f"layout={plain.layout}")
     if tensor.requires_grad:
         node = tensor.grad_fn
         suffixes.append("requires_grad=True" if node is None else f"grad_fn=<{type(node).__name__}>")
 
     text = prefix + body
     column = len(text) - text.rfind("\n") + 1
-    for suffix in suffixes:
-        if column + len(suffix) + 2 > _options.linewidth:
+    for i, suffix in enumerate(suffixes):
+        if (plain.is_sparse and not i) or column + len(suffix) + 2 > _options.linewidth:
             text += f",\n{' ' * len(prefix)}{suffix}"
             column = len(prefix) + len(suffix)
         else:

@@ -59,7 +59,8 @@ class _LegacyType(type):
         return legacy_tensor(*args, dtype=cls.dtype, device=device)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, _C.Tensor) and instance.dtype is cls.dtype and instance.is_cpu
+        strided = isinstance(instance, _C.Tensor) and instance.layout is _C.strided
+        return strided and instance.dtype is cls.dtype and instance.is_cpu
 
 
 def legacy_types() -> dict[str, type]:
@@ -85,6 +86,8 @@ def new_tensor(self: Any, data: Any, *, dtype: Any = None, device: Any = None, r
 
 def type_(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The legacy name of the type, as "torch.FloatTensor"; with `dtype` the tensor converted to it."""
+    if dtype is None and self.is_sparse:
+        return f"torch.sparse.{_LEGACY_NAMES[self.dtype]}Tensor"
     if dtype is None:
         place = "" if self.is_cpu else f"{self.device.type}."
         return f"torch.{place}{_LEGACY_NAMES[self.dtype]}Tensor"
@@ -196,6 +199,10 @@ def reduce(self: Any, protocol: int) -> tuple[Any, ...]:
             "Cannot pickle a tensor that has a grad_fn: only leaves have a state of their own, "
             f"got grad_fn={self.grad_fn}. Call detach() first."
         )
+    if self._payload is not None:
+        from .sparse import reduce as reduce_sparse
+
+        return reduce_sparse(self)
     plain = self.detach().cpu()
     array = np.array((plain.view(_C.int16) if self.dtype is _C.bfloat16 else plain).numpy())
     attributes = getattr(self, "__dict__", None) if type(self) is not _C.Tensor else None

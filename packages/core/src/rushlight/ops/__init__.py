@@ -27,6 +27,7 @@ FAMILIES = (
     "_rearrange",
     "_reduction",
     "_softmax",
+    "_sparse",
     "_statistics",
     "_view",
     "_windows",

@@ -8,8 +8,10 @@ Example:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+from .. import _C
 from .._op import COMPOSITE, FACTORY, FUNCTION, REDUCTION, VIEW, Op, Sample, pointwise
 from .._public import claim
 from .interface import (
@@ -50,7 +52,9 @@ __all__ = [
     "Unavailable",
     "backend",
     "claim",
+    "layout_tensor",
     "load",
+    "new_layout",
     "operators",
     "plugins",
     "pointwise",
@@ -103,6 +107,28 @@ def require(wheel: str, what: str) -> None:
     from .. import _registry
 
     _registry.require(wheel, what)
+
+
+def new_layout(name: str) -> _C.layout:
+    """A layout of one's own, as `rushlight.sparse_coo` is one; `Op.layout` says what ops do on it.
+
+    Args:
+        name: What it prints as.
+    """
+    return _C.new_layout(name)
+
+
+def layout_tensor(payload: Any, shape: Sequence[int], dtype: _C.dtype, device: Any = "cpu") -> _C.Tensor:
+    """A tensor that keeps its elements in another way than as strided memory.
+
+    Args:
+        payload: Any object; its `layout` is the layout of the tensor, `tensor._payload` gives it back. Where it has
+            `parts`, a dict of strided tensors by name, the tensor prints with them.
+        shape: Shape of the tensor.
+        dtype: Dtype of the elements.
+        device: Where they live.
+    """
+    return _C.with_payload(payload, shape, dtype, device)
 
 
 def backend(device_type: str) -> Backend:

@@ -1,0 +1,76 @@
+// Products of sparse rows, per instruction set: the sums of a row stay in registers while its elements go by.
+#include "rushlight/simd.h"
+#include "sparse.h"
+
+namespace rl {
+namespace RL_ISA {
+namespace {
+
+// out[0 .. width) = sum of values[p] * b[col[p]], where the last of N vectors has `last` lanes.
+template <class T, int N>
+void row_tile(const int64_t* col, const T* values, int64_t count, const T* b, int64_t n, int64_t last, T* out) {
+  Vec<T> sum[N];
+  repeat<N>([&](auto i) RL_INLINE { sum[i.value] = Vec<T>{}; });
+  for (int64_t p = 0; p < count; ++p) {
+    const T* row = b + col[p] * n;
+    const Vec<T> x = splat(values[p]);
+    repeat<N - 1>([&](auto i) RL_INLINE { sum[i.value] += x * load(row + i.value * kLanes<T>); });
+    sum[N - 1] += x * (last == kLanes<T> ? load(row + (N - 1) * kLanes<T>) : load(row + (N - 1) * kLanes<T>, last));
+  }
+  repeat<N - 1>([&](auto i) RL_INLINE { store(out + i.value * kLanes<T>, sum[i.value]); });
+  store(out + (N - 1) * kLanes<T>, sum[N - 1], last);
+}
+
+template <class T>
+void rows(const int64_t* crow, const int64_t* col, const T* values, int64_t begin, int64_t end, const T* b, int64_t n,
+          T* out) {
+  constexpr int64_t lanes = kLanes<T>;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t first = crow[i], count = crow[i + 1] - first;
+    const int64_t* c = col + first;
+    const T* v = values + first;
+    T* to = out + i * n;
+    if (n == 1) {
+      T sum[4] = {};
+      int64_t p = 0;
+      for (; p + 4 <= count; p += 4) {
+        for (int l = 0; l < 4; ++l) sum[l] += v[p + l] * b[c[p + l]];
+      }
+      for (; p < count; ++p) sum[0] += v[p] * b[c[p]];
+      *to = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+      continue;
+    }
+    int64_t j = 0;
+    for (; n - j > 4 * lanes; j += 4 * lanes) row_tile<T, 4>(c, v, count, b + j, n, lanes, to + j);
+    const int64_t left = n - j, vecs = parts(left, lanes), last = left - (vecs - 1) * lanes;
+    if (vecs == 1) row_tile<T, 1>(c, v, count, b + j, n, last, to + j);
+    if (vecs == 2) row_tile<T, 2>(c, v, count, b + j, n, last, to + j);
+    if (vecs == 3) row_tile<T, 3>(c, v, count, b + j, n, last, to + j);
+    if (vecs == 4) row_tile<T, 4>(c, v, count, b + j, n, last, to + j);
+  }
+}
+
+template <class T>
+T dot(const T* a, const T* b, int64_t n) {
+  Vec<T> sum{}, more{};
+  int64_t i = 0;
+  for (; i + 2 * kLanes<T> <= n; i += 2 * kLanes<T>) {
+    sum += load(a + i) * load(b + i);
+    more += load(a + i + kLanes<T>) * load(b + i + kLanes<T>);
+  }
+  for (; i < n; i += kLanes<T>) {
+    const int64_t m = least(n - i, kLanes<T>);
+    sum += load(a + i, m) * load(b + i, m);
+  }
+  return sum_lanes<T>(sum + more);
+}
+
+}  // namespace
+
+void fill_sparse(SparseTable& table) {
+  table.floats = {rows<float>, dot<float>};
+  table.doubles = {rows<double>, dot<double>};
+}
+
+}  // namespace RL_ISA
+}  // namespace rl

@@ -1,0 +1,133 @@
+"""The functions of rushlight.sparse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import rushlight as rl
+from rushlight import Tensor
+
+from . import _kernels
+from ._kernels import COO, CSR
+
+
+def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """Product of two matrices, the gradient of a sparse one being sparse with the same indices.
+
+    Args:
+        mat1: Matrix (n, k), one of the two sparse.
+        mat2: Matrix (k, m).
+
+    Returns:
+        Matrix (n, m); sparse where both are.
+    """
+    if mat1.layout is rl.strided and mat2.layout is rl.strided:
+        return rl.mm(mat1, mat2)
+    _kernels._matrices("mm", mat1, mat2)
+    if mat1.layout is rl.strided:
+        return _kernels.times_dense(mat2.t(), mat1.t()).t()
+    if mat2.layout is rl.strided:
+        return _kernels.times_dense(mat1, mat2)
+    return _kernels._matmul_sparse(mat1, mat2)
+
+
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
+    """`beta * mat + alpha * mm(mat1, mat2)`, with the gradients of `mm`.
+
+    Args:
+        mat: Tensor that broadcasts to the product.
+        mat1: Sparse matrix (n, k).
+        mat2: Dense matrix (k, m).
+        beta: Factor of `mat`.
+        alpha: Factor of the product.
+    """
+    product = mm(mat1, mat2)
+    return (mat if beta == 1 else mat * beta) + (product if alpha == 1 else product * alpha)
+
+
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
+    """`beta * input + alpha * mat1 @ mat2` at the indices of `input` only.
+
+    Args:
+        input: Matrix (n, m) of layout sparse_csr.
+        mat1: Dense matrix (n, k).
+        mat2: Dense matrix (k, m).
+        beta: Factor of `input`.
+        alpha: Factor of the product.
+
+    Returns:
+        Matrix of layout sparse_csr with the indices of `input`.
+    """
+    if input.layout is not CSR:
+        raise NotImplementedError(f"sampled_addmm: input must be of layout sparse_csr, got {input.layout}.")
+    if mat1.ndim != 2 or mat2.ndim != 2 or (mat1.shape[0], mat2.shape[1]) != tuple(input.shape):
+        raise RuntimeError(
+            f"sampled_addmm: expected mat1 (n, k) and mat2 (k, m) for an input of shape {list(input.shape)}, got "
+            f"{list(mat1.shape)} and {list(mat2.shape)}."
+        )
+    p = input._payload
+    rows = _kernels._rows(p.compressed, p.plain.shape[0])
+    product = _kernels._sampled(rows, p.plain, mat1, mat2.t())
+    return _kernels.with_values(input, _kernels._values(input) * beta + product * alpha)
+
+
+def sum(input: Tensor, dim: int | Sequence[int] | None = None, dtype: Any = None) -> Tensor:
+    """Sum of the elements of a sparse tensor, whose gradient is sparse with the same indices.
+
+    Args:
+        input: Sparse tensor.
+        dim: Dimensions to sum over, by default all.
+        dtype: Dtype of the result.
+
+    Returns:
+        Sparse tensor where a sparse dimension is left, else a strided one.
+    """
+    if input.layout is rl.strided:
+        raise RuntimeError(f"sum: expected a sparse tensor, got layout={input.layout}. Use rushlight.sum.")
+    t = _kernels.as_coo(input)
+    return _kernels.sum_dims(t, range(t.ndim) if dim is None else [dim] if isinstance(dim, int) else dim, dtype=dtype)
+
+
+def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Softmax of the elements that are kept, the others counting as minus infinity.
+
+    Args:
+        input: Tensor of layout sparse_coo.
+        dim: Dimension along which the results add up to 1.
+        dtype: Dtype to compute in and of the result.
+    """
+    return _softmax("softmax", input, dim, dtype)
+
+
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Logarithm of `softmax`."""
+    return _softmax("log_softmax", input, dim, dtype)
+
+
+def _softmax(name: str, input: Tensor, dim: int, dtype: Any) -> Tensor:
+    if input.layout is not COO:
+        raise RuntimeError(f"{name}: expected a tensor of layout sparse_coo, got layout={input.layout}.")
+    dim = _kernels._dim(name, dim, input.ndim)
+    t = _kernels._coalesce(input if dtype is None else input.to(dtype))
+    v, n = _kernels._values(t), t._payload.indices.shape[0]
+    if not v.is_floating_point():
+        raise NotImplementedError(f'"{name}" not implemented for {v.dtype}. Pass a floating dtype.')
+    if dim >= n or not v.numel():
+        return _kernels.with_values(t, getattr(rl, name)(v, dim - n + 1) if v.numel() else v.clone())
+    # Elements that differ in `dim` only make a group; each is shifted by its largest value, which cancels out.
+    others = [d for d in range(n) if d != dim]
+    rows = t._payload.indices.index_select(0, rl.tensor(others, dtype=rl.int64))
+    _, group = _kernels._keys(rows, [t.shape[d] for d in others]).unique(return_inverse=True)
+    groups = int(group.max()) + 1
+    order = np.argsort(group.numpy(), kind="stable")
+    starts = np.searchsorted(group.numpy()[order], np.arange(groups))
+    wide = v.detach().to(rl.float64 if v.dtype is rl.float64 else rl.float32).numpy()
+    shift = rl.from_numpy(np.maximum.reduceat(wide[order], starts, axis=0)).to(v.dtype)
+    x = v - shift.index_select(0, group)
+    e = x.exp()
+    total = rl.zeros((groups, *v.shape[1:]), dtype=v.dtype).index_add(0, group, e)
+    result = e / total.index_select(0, group) if name == "softmax" else x - total.log().index_select(0, group)
+    return _kernels.with_values(t, result)
