@@ -49,12 +49,15 @@ OWN_FUNCTIONS = {
 """Functions of rushlight that such a module brings."""
 
 OWN_METHODS = {
-    name: "sparse"
-    for name in (
-        "_coalesced_ _indices _nnz _values ccol_indices coalesce col_indices crow_indices dense_dim indices is_coalesced "
-        "is_same_size row_indices sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ to_dense to_sparse "
-        "to_sparse_coo to_sparse_csc to_sparse_csr values"
-    ).split()
+    name: module
+    for module, names in {
+        "sparse": """
+            _coalesced_ _indices _nnz _values ccol_indices coalesce col_indices crow_indices dense_dim indices
+            is_coalesced is_same_size row_indices sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_
+            to_dense to_sparse to_sparse_coo to_sparse_csc to_sparse_csr values
+        """,
+    }.items()
+    for name in names.split()
 }
 """Methods of Tensor that such a module brings."""
 
