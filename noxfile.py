@@ -253,7 +253,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(requires=[BUILT], default=False)
 def peer(session: nox.Session) -> None:
-    """Compare every op with PyTorch on the op's own samples."""
+    """Compare every op with PyTorch on the op's own samples, and random streams bit by bit."""
     install_wheels(session, *PROJECTS)
     session.install(TORCH, *test_requirements(*AREAS))
     session.run("pytest", "-q", "benchmarks/peer", *session.posargs)

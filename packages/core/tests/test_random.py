@@ -86,10 +86,86 @@ def test_documented_values():
     np.testing.assert_allclose(torch.randn(4).numpy(), [1.5410, -0.2934, -2.1788, 0.5684], atol=5e-5)
 
 
+def fill(n, dtype=torch.float32):
+    return torch.empty(n, dtype=dtype)
+
+
+# What PyTorch 2.13 draws on the CPU with the seed 2024; `nox -s peer` compares thousands of draws bit by bit.
+PINNED = {
+    "rand": (lambda g: torch.rand(3, generator=g), [0.5317158699035645, 0.8312679529190063, 0.9718379974365234]),
+    "randn": (lambda g: torch.randn(3, generator=g), [-0.040429167449474335, 1.7259920835494995, -0.8140387535095215]),
+    "randn of 20": (
+        lambda g: torch.randn(20, generator=g)[-3:],
+        [-1.1175426244735718, -0.6481050848960876, 0.6530144214630127],
+    ),
+    "rand of complex": (
+        lambda g: torch.view_as_real(torch.rand(1, dtype=torch.complex64, generator=g)),
+        [[0.5317158699035645, 0.8312679529190063]],
+    ),
+    "randint": (lambda g: torch.randint(-50, 50, (5,), generator=g), [-38, 0, 34, 10, -27]),
+    "randperm": (lambda g: torch.randperm(6, generator=g), [2, 1, 0, 5, 3, 4]),
+    "normal": (
+        lambda g: torch.normal(torch.tensor([1.0, 2, 3]), torch.tensor([0.5, 1, 2]), generator=g),
+        [0.9797854423522949, 3.725992202758789, 1.371922492980957],
+    ),
+    "bernoulli": (lambda g: torch.bernoulli(torch.tensor([0.1, 0.5, 0.9, 0.5, 0.5]), generator=g), [0, 0, 0, 1, 1]),
+    "bernoulli_": (lambda g: fill(6).bernoulli_(0.4, generator=g), [1, 0, 1, 0, 0, 1]),
+    "multinomial": (lambda g: torch.multinomial(torch.tensor([1.0, 2, 3, 4]), 3, generator=g), [2, 0, 3]),
+    "multinomial again": (
+        lambda g: torch.multinomial(torch.tensor([1.0, 2, 3, 4]), 6, True, generator=g),
+        [1, 3, 2, 3, 3, 1],
+    ),
+    "exponential_": (
+        lambda g: fill(3).exponential_(2, generator=g),
+        [0.14633211493492126, 0.7451708316802979, 0.20414823293685913],
+    ),
+    "cauchy_": (
+        lambda g: fill(3).cauchy_(1, 2, generator=g),
+        [-0.9537011384963989, 3.337299346923828, -0.1389632225036621],
+    ),
+    "log_normal_": (
+        lambda g: fill(3).log_normal_(0, 1, generator=g),
+        [0.9603772163391113, 5.618092060089111, 0.44306501746177673],
+    ),
+    "geometric_": (lambda g: fill(5).geometric_(0.2, generator=g), [7, 2, 5, 2, 1]),
+    "uniform_": (
+        lambda g: fill(3).uniform_(-1, 1, generator=g),
+        [0.0634317398071289, 0.6625359058380127, 0.9436759948730469],
+    ),
+    "random_": (lambda g: fill(3, torch.int32).random_(generator=g), [378019464, 1104465402, 855165536]),
+    "random_ of half": (lambda g: fill(3, torch.float16).random_(generator=g), [2015, 1640, 1555]),
+    "poisson": (lambda g: torch.poisson(torch.tensor([1.0, 5, 20, 50]), generator=g), [0, 6, 19, 41]),
+    "binomial": (
+        lambda g: torch.binomial(torch.tensor([10.0, 50, 100]), torch.tensor([0.3, 0.5, 0.9]), generator=g),
+        [4, 22, 91],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_the_numbers_of_pytorch(name):
+    draw, expected = PINNED[name]
+    drawn = draw(torch.Generator().manual_seed(2024))
+    # Transcendental functions of another C library may differ in the last bit.
+    np.testing.assert_allclose(drawn.numpy(), expected, rtol=1e-6 if drawn.is_floating_point() else 0)
+
+
+def test_integers_that_a_float_rounds_are_warned_of_and_stay_inside():
+    with pytest.warns(UserWarning, match="to - 1 is out of bounds"):
+        x = torch.empty(1000).random_(0, 2**30 + 3, generator=generator())
+    assert (x < 2**30 + 3).all()
+    with pytest.warns(UserWarning, match="from is out of bounds"):
+        x = torch.empty(1000, dtype=torch.bfloat16).random_(-519, 5, generator=generator())
+    assert (x >= -519).all()
+
+
 def test_numbers_follow_the_order_of_memory():
     plain = torch.empty(3, 4).uniform_(generator=generator())
     turned = torch.empty(3, 4).t().uniform_(generator=generator())
     assert torch.equal(turned.t(), plain)
+    chances = torch.rand(3, 4, generator=generator()).t()
+    turned = torch.empty(3, 4).t().bernoulli_(chances, generator=generator())
+    assert torch.equal(turned.t(), torch.empty(3, 4).bernoulli_(chances.t(), generator=generator()))
     spread = torch.empty(3, 8)[:, ::2].uniform_(generator=generator())
     assert torch.equal(spread, plain)
 
@@ -105,6 +181,12 @@ def test_state_goes_on_where_it_was(drawn):
     expected = torch.randn(50, generator=g)
     assert all(torch.equal(torch.randn(50, generator=each), expected) for each in copies)
     assert other.initial_seed() == SEED
+
+
+def test_binomial_at_the_ends():
+    count, chance = torch.tensor([-1.0, 5, 5, 5, 5, np.nan]), torch.tensor([0.5, 0, 1, 2, np.nan, 0.5])
+    np.testing.assert_array_equal(torch.binomial(count, chance).numpy(), [0, 0, 5, 5, np.nan, np.nan])
+    assert torch.binomial(torch.full((3, 1), 5.0), torch.full((4,), 0.5)).shape == (3, 4)
 
 
 def test_fork_rng_restores():
@@ -136,6 +218,11 @@ def test_seeds():
         (lambda: torch.bernoulli(torch.tensor([2.0])), RuntimeError, "p_in >= 0 && p_in <= 1"),
         (lambda: torch.multinomial(torch.ones(3), 4), RuntimeError, "without replacement"),
         (lambda: torch.multinomial(-torch.ones(3), 2), RuntimeError, "element < 0"),
+        (lambda: torch.empty(3, dtype=torch.int64).exponential_(), RuntimeError, "must be a floating point"),
+        (lambda: torch.binomial(torch.ones(3, dtype=torch.int64), torch.ones(3)), ValueError, "got: Long"),
+        (lambda: torch.binomial(torch.ones(3), torch.ones(3).double()), RuntimeError, "Found dtype Double"),
+        (lambda: torch.Generator().get_offset(), RuntimeError, "CPU Generator does not use offset"),
+        (lambda: torch.Generator(algorithm="dice"), ValueError, "algorithm='dice'"),
         (lambda: torch.rand(3, generator=5), TypeError, "must be Generator, not int"),
         (lambda: torch.Generator().set_state(torch.zeros(5)), TypeError, "must be a torch.ByteTensor"),
         (lambda: torch.Generator().set_state(torch.zeros(5, dtype=torch.uint8)), RuntimeError, "wrong size"),
@@ -157,6 +244,8 @@ def test_moments():
         (lambda: x.log_normal_(0, 0.5, generator=g), np.exp(0.125), ((np.exp(0.25) - 1) * np.exp(0.25)) ** 0.5),
         (lambda: torch.poisson(torch.full_like(x, 4), generator=g), 4, 2),
         (lambda: torch.poisson(torch.full_like(x, 40), generator=g), 40, 40**0.5),
+        (lambda: torch.binomial(torch.full_like(x, 20), torch.full_like(x, 0.3), generator=g), 6, 4.2**0.5),
+        (lambda: torch.binomial(torch.full_like(x, 50), torch.full_like(x, 0.8), generator=g), 40, 8**0.5),
     ):
         values = fill()
         assert abs(values.mean().item() - mean) < 5 * std / 300

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ops.h"
+#include "view.h"
 
 namespace rl {
 
@@ -27,23 +28,28 @@ DType dtype_or(const Call& c, DType otherwise) {
   return a.kind == Kind::DType ? a.dtype : otherwise;
 }
 
-// Calls fill(data) for contiguous CPU memory of t's elements in the order of t's memory, which is PyTorch's order.
+// A CPU tensor of t's shape whose elements are in memory as t's are, without gaps: PyTorch draws in that order.
+Ref<Tensor> ordered_like(const Tensor* t, DType dtype) {
+  Dims order(t->ndim), strides(t->ndim);
+  for (int d = 0; d < t->ndim; ++d) order[d] = d;
+  std::stable_sort(order.v, order.v + t->ndim, [&](int64_t a, int64_t b) { return t->strides[a] > t->strides[b]; });
+  for (int64_t i = t->ndim - 1, step = 1; i >= 0; --i) {
+    const int d = static_cast<int>(order[static_cast<int>(i)]);
+    strides[d] = step;
+    step *= t->sizes[d];
+  }
+  return empty_strided(t->ndim, t->sizes, strides.v, dtype, {kCPU, -1});
+}
+
+// Calls fill(data) for contiguous CPU memory of t's elements in the order of t's memory.
 template <class F>
 void fill_elements(Tensor* t, F&& fill) {
   if (t->device.type == kMeta || t->numel == 0) return;
   if (t->is_cpu() && t->contiguous()) return fill(t->data);
-  Dims order(t->ndim), sizes(t->ndim), strides(t->ndim);
-  for (int d = 0; d < t->ndim; ++d) order[d] = d;
-  std::stable_sort(order.v, order.v + t->ndim, [&](int64_t a, int64_t b) { return t->strides[a] > t->strides[b]; });
-  for (int d = 0; d < t->ndim; ++d) {
-    sizes[d] = t->sizes[order[d]];
-    strides[d] = t->strides[order[d]];
-  }
-  Ref<Tensor> ordered = view(t, t->ndim, sizes.v, strides.v, t->offset);
-  if (t->is_cpu() && ordered->contiguous()) return fill(ordered->data);
-  Ref<Tensor> drawn = empty(t->ndim, sizes.v, t->dtype, {kCPU, -1});
+  Ref<Tensor> drawn = ordered_like(t, t->dtype);
+  if (t->is_cpu() && same_geometry(t, drawn.get())) return fill(t->data);
   fill(drawn->data);
-  copy_into(ordered.get(), drawn.get());
+  copy_into(t, drawn.get());
 }
 
 void check_floating(const Tensor* t, const char* what) {
@@ -53,12 +59,20 @@ void check_floating(const Tensor* t, const char* what) {
 
 // ---- fills; each checks its parameters as PyTorch does
 
+void check_continuous(const Tensor* t, const char* what) {
+  if (!is_floating(t->dtype))
+    fail(
+        PyExc_RuntimeError,
+        "%s distribution is a continuous probability distribution. dtype must be a floating point but you specified %s",
+        what, legacy_name(t->dtype));
+}
+
+// Of a complex tensor both parts.
 void uniform(Tensor* t, Generator& g, double from, double to) {
-  if (!is_inexact(t->dtype)) check_floating(t, "check_uniform_bounds");
+  if (!is_complex(t->dtype)) check_floating(t, "check_uniform_bounds");
   if (!(from <= to))
     fail(PyExc_RuntimeError, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
-  const int64_t parts = is_complex(t->dtype) ? 2 : 1;  // real and imaginary ones in turn
-  fill_elements(t, [&](char* data) { fill_uniform(g, real_of(t->dtype), data, parts * t->numel, from, to); });
+  fill_elements(t, [&](char* data) { fill_uniform(g, t->dtype, data, t->numel, from, to); });
 }
 
 void normal(Tensor* t, Generator& g, double mean, double std) {
@@ -81,6 +95,16 @@ void integer_limits(DType d, double* low, double* high) {
   }
 }
 
+// Integers up to 2^precision are exact in a floating dtype.
+int precision(DType d) {
+  switch (d) {
+    case DType::Float16: return 11;
+    case DType::BFloat16: return 8;
+    case DType::Float32: return 24;
+    default: return 53;
+  }
+}
+
 const char* c_name(DType d) {
   switch (d) {
     case DType::Bool: return "bool";
@@ -88,14 +112,47 @@ const char* c_name(DType d) {
     case DType::Int8: return "signed char";
     case DType::Int16: return "short";
     case DType::Int32: return "int";
+    case DType::Float16: return "c10::Half";
+    case DType::BFloat16: return "c10::BFloat16";
+    case DType::Float32: return "float";
+    case DType::Float64: return "double";
     default: return name(d);
   }
+}
+
+// Warns of integers that a floating dtype of `bits` bits of precision rounds.
+void warn_unless_exact(const char* what, int64_t value, int bits, DType d) {
+  const int64_t highest = int64_t{1} << bits;
+  if (value >= -highest && value <= highest) return;
+  if (PyErr_WarnFormat(PyExc_UserWarning, 1,
+                       "%s is out of bounds [-(2^%d), 2^%d]. Due to precision limitations %s can support discrete "
+                       "uniform distribution only within this range.",
+                       what, bits, bits, c_name(d)) < 0)
+    throw PythonError();
+}
+
+// A bound that moves `v` by one integer, if the dtype rounds that to the far side of v, else v itself: `direction` 1
+// gives the lowest integer to draw so that no number falls below v, -1 the end so that none reaches v.
+int64_t inner_bound(int64_t v, int direction, int bits) {
+  const int64_t next = v + direction;
+  const uint64_t size = next < 0 ? -static_cast<uint64_t>(next) : static_cast<uint64_t>(next);
+  int shift = -bits;
+  for (uint64_t left = size; left != 0; left >>= 1) ++shift;
+  if (shift <= 0) return v;
+  const uint64_t step = uint64_t{1} << shift, rest = size % step;
+  const bool up = rest > step / 2 || (rest == step / 2 && size / step % 2 != 0);
+  const uint64_t rounded = size - rest + (up ? step : 0);
+  if (rounded >> 63 != 0) return v;
+  const int64_t value = next < 0 ? -static_cast<int64_t>(rounded) : static_cast<int64_t>(rounded);
+  const bool outside = direction > 0 ? value < v : value >= v;
+  return outside ? value + direction * static_cast<int64_t>(step) : v;
 }
 
 // from <= r < to.
 void integers(Tensor* t, Generator& g, int64_t from, int64_t to) {
   if (is_complex(t->dtype))
-    fail(PyExc_NotImplementedError, "\"random_\" not implemented for '%s'", legacy_name(t->dtype));
+    fail(PyExc_RuntimeError,
+         "check_random_bounds handles only integral, floating-point and boolean types, got dtype %s", name(t->dtype));
   if (from >= to)
     fail(PyExc_RuntimeError, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld", ll(from),
          ll(to));
@@ -105,6 +162,17 @@ void integers(Tensor* t, Generator& g, int64_t from, int64_t to) {
     fail(PyExc_RuntimeError, "from is out of bounds for %s. Choose a wider dtype.", c_name(t->dtype));
   if (static_cast<double>(to - 1) < low || static_cast<double>(to - 1) > high)
     fail(PyExc_RuntimeError, "to - 1 is out of bounds for %s. Choose a wider dtype.", c_name(t->dtype));
+  if (is_floating(t->dtype)) {
+    const int bits = precision(t->dtype);
+    warn_unless_exact("from", from, bits, t->dtype);
+    warn_unless_exact("to - 1", to - 1, bits, t->dtype);
+    from = inner_bound(from, 1, bits);
+    to = inner_bound(to, -1, bits);
+    if (from >= to)
+      fail(PyExc_RuntimeError,
+           "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=%lld >= to=%lld",
+           ll(from), ll(to));
+  }
   const uint64_t range = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
   fill_elements(t, [&](char* data) { fill_random_range(g, t->dtype, data, t->numel, range, from); });
 }
@@ -128,7 +196,7 @@ PyObject* random_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   Generator& g = generator(c);
   if (is_complex(t->dtype))
-    fail(PyExc_NotImplementedError, "\"random_\" not implemented for '%s'", legacy_name(t->dtype));
+    fail(PyExc_NotImplementedError, "\"random_kernel_cpu\" not implemented for '%s'", legacy_name(t->dtype));
   fill_elements(t, [&](char* data) { fill_random(g, t->dtype, data, t->numel); });
   return self_of(c);
 }
@@ -146,11 +214,14 @@ PyObject* random_from_kernel(Call& c) {
     return self_of(c);
   }
   if (is_complex(t->dtype))
-    fail(PyExc_NotImplementedError, "\"random_\" not implemented for '%s'", legacy_name(t->dtype));
+    fail(PyExc_RuntimeError,
+         "random_from_to_impl handles only integral, floating-point and boolean types, got dtype %s", name(t->dtype));
   // Up to the highest integer of the dtype; of int64 that may be all 2^64 values.
-  static const int64_t highest[kNumDTypes] = {
-      255, 127, 32767, 0x7fffffff, INT64_MAX, 1 << 11, 1 << 8, 1 << 24, int64_t{1} << 53, 0, 0, 1};
-  const int64_t top = highest[static_cast<int>(t->dtype)];
+  double low, high;
+  integer_limits(t->dtype, &low, &high);
+  const int64_t top = t->dtype == DType::Int64 ? INT64_MAX
+                      : is_floating(t->dtype)  ? int64_t{1} << precision(t->dtype)
+                                               : static_cast<int64_t>(high);
   if (from > top)
     fail(PyExc_RuntimeError, "random_ expects 'from' to be less than or equal to 'to', but got from=%lld > to=%lld",
          ll(from), ll(top));
@@ -181,7 +252,7 @@ void bernoulli_by(Call& c, Tensor* t, Tensor* p) {
   Generator& g = generator(c);
   if (t->device.type == kMeta || t->numel == 0) return;
   const DType p_dtype = p->dtype == DType::Float64 ? DType::Float64 : DType::Float32;
-  Ref<Tensor> chances = empty(t->ndim, t->sizes, p_dtype, {kCPU, -1});
+  Ref<Tensor> chances = ordered_like(t, p_dtype);
   copy_into(chances.get(), p);
   const auto check = [&](auto* v) {
     if (!std::all_of(v, v + chances->numel, [](auto x) { return x >= 0 && x <= 1; }))
@@ -190,9 +261,7 @@ void bernoulli_by(Call& c, Tensor* t, Tensor* p) {
   };
   p_dtype == DType::Float64 ? check(reinterpret_cast<const double*>(chances->data))
                             : check(reinterpret_cast<const float*>(chances->data));
-  Ref<Tensor> drawn = empty(t->ndim, t->sizes, t->dtype, {kCPU, -1});
-  fill_bernoulli(g, t->dtype, drawn->data, t->numel, p_dtype, chances->data);
-  copy_into(t, drawn.get());
+  fill_elements(t, [&](char* data) { fill_bernoulli(g, t->dtype, data, t->numel, p_dtype, chances->data); });
 }
 
 PyObject* bernoulli_tensor_kernel(Call& c) {
@@ -203,7 +272,7 @@ PyObject* bernoulli_tensor_kernel(Call& c) {
 PyObject* exponential_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   const double lambda = c.args[1].to_double();
-  check_floating(t, "exponential_cpu");
+  check_continuous(t, "Exponential");
   if (!(lambda > 0)) fail(PyExc_RuntimeError, "exponential_ expects lambda > 0.0, but found lambda=%g", lambda);
   Generator& g = generator(c);
   fill_elements(t, [&](char* data) { fill_exponential(g, t->dtype, data, t->numel, lambda); });
@@ -213,7 +282,7 @@ PyObject* exponential_kernel(Call& c) {
 PyObject* cauchy_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
   const double median = c.args[1].to_double(), sigma = c.args[2].to_double();
-  check_floating(t, "cauchy_cpu");
+  check_continuous(t, "Cauchy");
   if (!(sigma > 0)) fail(PyExc_RuntimeError, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
   Generator& g = generator(c);
   fill_elements(t, [&](char* data) { fill_cauchy(g, t->dtype, data, t->numel, median, sigma); });
@@ -252,14 +321,7 @@ Ref<Tensor> like(Call& c) {
 
 PyObject* rand_kernel(Call& c) {
   Ref<Tensor> t = sized(c, 0, dtype_or(c, g_default_dtype));
-  if (is_complex(t->dtype)) {
-    // As PyTorch: both parts are uniform.
-    const DType real = real_of(t->dtype);
-    Generator& g = generator(c);
-    fill_elements(t.get(), [&](char* data) { fill_uniform(g, real, data, 2 * t->numel, 0, 1); });
-  } else {
-    uniform(t.get(), generator(c), 0, 1);
-  }
+  uniform(t.get(), generator(c), 0, 1);
   return t.release_object();
 }
 
@@ -341,10 +403,10 @@ PyObject* multinomial_kernel(Call& c) {
   const int64_t* shape = weights->ndim == 2 ? sizes : sizes + 1;
   if (c.device.type == kMeta) return empty(weights->ndim, shape, DType::Int64, c.device).release_object();
   Ref<Tensor> drawn = empty(weights->ndim, shape, DType::Int64, {kCPU, -1});
-  Ref<Tensor> doubles = empty(weights->ndim, weights->sizes, DType::Float64, {kCPU, -1});
-  copy_into(doubles.get(), weights);
-  fill_multinomial(generator(c), reinterpret_cast<int64_t*>(drawn->data), rows, samples,
-                   reinterpret_cast<const double*>(doubles->data), n);
+  const DType summed = weights->dtype == DType::Float64 ? DType::Float64 : DType::Float32;
+  Ref<Tensor> chances = empty(weights->ndim, weights->sizes, summed, {kCPU, -1});
+  copy_into(chances.get(), weights);
+  fill_multinomial(generator(c), reinterpret_cast<int64_t*>(drawn->data), rows, samples, summed, chances->data, n);
   if (c.device.type == kCPU) return drawn.release_object();
   Ref<Tensor> result = empty(drawn->ndim, drawn->sizes, DType::Int64, c.device);
   copy_into(result.get(), drawn.get());
@@ -364,6 +426,31 @@ PyObject* poisson_kernel(Call& c) {
     fail(PyExc_RuntimeError, "invalid Poisson rate, expected rate to be non-negative");
   fill_poisson(generator(c), v, doubles->numel);
   copy_into(result.get(), doubles.get());
+  return result.release_object();
+}
+
+// binomial(count, prob, *, generator)
+PyObject* binomial_kernel(Call& c) {
+  Tensor *count = c.args[0].tensor, *chance = c.args[1].tensor;
+  for (const Tensor* t : {count, chance}) {
+    if (!is_floating(t->dtype))
+      fail(PyExc_ValueError, "binomial only supports floating-point dtypes for %s, got: %s",
+           t == count ? "count" : "prob", legacy_name(t->dtype));
+  }
+  if (count->dtype != chance->dtype)
+    fail(PyExc_RuntimeError, "Found dtype %s but expected %s: binomial takes count and prob of one dtype.",
+         legacy_name(chance->dtype), legacy_name(count->dtype));
+  Dims sizes(count->ndim, count->sizes);
+  broadcast("binomial", sizes, chance->ndim, chance->sizes);
+  Ref<Tensor> result = empty(sizes.n, sizes.v, count->dtype, c.device);
+  if (c.device.type == kMeta) return result.release_object();
+  const DType computed = count->dtype == DType::Float64 ? DType::Float64 : DType::Float32;
+  Ref<Tensor> counts = empty(sizes.n, sizes.v, computed, {kCPU, -1});
+  Ref<Tensor> chances = empty(sizes.n, sizes.v, computed, {kCPU, -1});
+  copy_into(counts.get(), count);
+  copy_into(chances.get(), chance);
+  fill_binomial(generator(c), computed, counts->data, chances->data, counts->numel);
+  copy_into(result.get(), counts.get());
   return result.release_object();
 }
 
@@ -392,6 +479,7 @@ void register_random_ops() {
                                    {"randperm", randperm_kernel, kOnEveryDevice},
                                    {"bernoulli", bernoulli_kernel, kOnEveryDevice},
                                    {"poisson", poisson_kernel, kOnEveryDevice},
+                                   {"binomial", binomial_kernel, kOnEveryDevice},
                                    {"_multinomial_with_replacement", multinomial_kernel, kOnEveryDevice}};
   register_natives(natives, sizeof natives / sizeof *natives);
 }

@@ -10,6 +10,13 @@
 namespace rl {
 namespace {
 
+constexpr int kWordsPerBlock = 4;  // of Philox
+
+// The layout of PyTorch's serialized CUDA generator, whose algorithm is Philox; it counts in words here.
+struct PhiloxImage {
+  uint64_t seed, offset;
+};
+
 // The layout of PyTorch's serialized CPU generator.
 struct StateImage {
   uint64_t seed;
@@ -22,7 +29,7 @@ struct StateImage {
   bool float_normal_is_valid;
   uint8_t tail[3];
 };
-static_assert(sizeof(StateImage) == Generator::kStateBytes, "the format is fixed");
+static_assert(sizeof(StateImage) == Generator::kMaxStateBytes, "the format is fixed");
 
 RandomTable make_table() {
   RandomTable table;
@@ -39,11 +46,12 @@ const RandomTable& random_table() {
 
 void Generator::manual_seed(uint64_t seed) {
   initial_seed_ = seed;
+  has_normal_ = has_float_normal_ = false;
+  if (counts()) return set_offset(0);
   state_[0] = static_cast<uint32_t>(seed);
   for (uint32_t i = 1; i < kWords; ++i) state_[i] = 1812433253u * (state_[i - 1] ^ (state_[i - 1] >> 30)) + i;
   next_ = kWords;
   seeded_only_ = true;
-  has_normal_ = has_float_normal_ = false;
 }
 
 uint64_t Generator::seed() {
@@ -53,9 +61,24 @@ uint64_t Generator::seed() {
   return initial_seed_;
 }
 
+void Generator::set_offset(uint64_t words) {
+  refills_ = words / kWords;
+  next_ = kWords;
+  if (words % kWords == 0) return;
+  refill();
+  next_ = static_cast<int>(words % kWords);
+}
+
 void Generator::refill() {
-  random_table().twist(state_);
-  random_table().temper(state_, words_);
+  if (counts()) {
+    const uint64_t block = refills_++ * (kWords / kWordsPerBlock);
+    const uint32_t counter[4] = {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), 0, 0};
+    const uint32_t key[2] = {static_cast<uint32_t>(initial_seed_), static_cast<uint32_t>(initial_seed_ >> 32)};
+    random_table().philox(counter, key, words_, kWords / kWordsPerBlock);
+  } else {
+    random_table().twist(state_);
+    random_table().temper(state_, words_);
+  }
   next_ = 0;
   seeded_only_ = false;
 }
@@ -84,6 +107,11 @@ double Generator::normal() {
 }
 
 void Generator::get_state(void* out) const {
+  if (counts()) {
+    const PhiloxImage image{initial_seed_, offset()};
+    std::memcpy(out, &image, sizeof image);
+    return;
+  }
   StateImage image;
   std::memset(&image, 0, sizeof image);
   image.seed = initial_seed_;
@@ -99,6 +127,12 @@ void Generator::get_state(void* out) const {
 }
 
 void Generator::set_state(const void* state) {
+  if (counts()) {
+    PhiloxImage image;
+    std::memcpy(&image, state, sizeof image);
+    initial_seed_ = image.seed;
+    return set_offset(image.offset);
+  }
   StateImage image;
   std::memcpy(&image, state, sizeof image);
   const bool fresh = image.left == 1 && image.next == 0;

@@ -33,6 +33,15 @@ T narrowed(double v) {
   }
 }
 
+template <class T>
+double widened(T v) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BHalf>) {
+    return base::to_float(v);
+  } else {
+    return static_cast<double>(v);
+  }
+}
+
 [[noreturn]] void unsupported(const char* what, DType dtype) {
   throw std::invalid_argument(std::string(what) + ": no such random numbers of dtype " + name(dtype) + ".");
 }
@@ -62,16 +71,27 @@ void with_real(const char* what, DType dtype, F&& f) {
   }
 }
 
-// Calls f(begin, words, m) for runs of elements, each drawn as `words_each` words.
+// Calls f(begin, words, m) for runs of elements, each drawn as `words_each` words; on several threads where the
+// generator counts.
 template <class F>
 void for_bits(Generator& g, int64_t n, int words_each, F&& f) {
-  uint32_t bits[kChunk];
-  const int64_t run = kChunk / words_each;
-  for (int64_t i = 0; i < n; i += run) {
-    const int64_t m = std::min(run, n - i);
-    g.random(bits, m * words_each);
-    f(i, static_cast<const uint32_t*>(bits), m);
-  }
+  const auto draw = [&](Generator& from, int64_t begin, int64_t end) {
+    uint32_t bits[kChunk];
+    const int64_t run = kChunk / words_each;
+    for (int64_t i = begin; i < end; i += run) {
+      const int64_t m = std::min(run, end - i);
+      from.random(bits, m * words_each);
+      f(i, static_cast<const uint32_t*>(bits), m);
+    }
+  };
+  if (!g.counts()) return draw(g, 0, n);
+  const uint64_t each = static_cast<uint64_t>(words_each), offset = g.offset();
+  parallel_for(0, n, 16384, [&](int64_t b, int64_t e) {
+    Generator part = g;
+    part.set_offset(offset + static_cast<uint64_t>(b) * each);
+    draw(part, b, e);
+  });
+  g.set_offset(offset + static_cast<uint64_t>(n) * each);
 }
 
 uint64_t word64(const uint32_t* bits, int64_t i) { return static_cast<uint64_t>(bits[2 * i]) << 32 | bits[2 * i + 1]; }
@@ -122,6 +142,74 @@ void normal_doubles(Generator& g, double* out, int64_t n, double mean, double st
   groups(out + n - 16, 1);
 }
 
+// The z below which a normal number is with probability (bits + 1/2) / 2^64: algorithm AS 241 (Wichura, 1988).
+double normal_quantile(uint64_t bits) {
+  const auto ratio = [](double r, const double (&p)[8], const double (&q)[8]) {
+    double above = p[7], below = q[7];
+    for (int i = 6; i >= 0; --i) above = above * r + p[i], below = below * r + q[i];
+    return above / below;
+  };
+  static constexpr double a[] = {3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3,
+                                 1.3731693765509461125e+4, 4.5921953931549871457e+4, 6.7265770927008700853e+4,
+                                 3.3430575583588128105e+4, 2.5090809287301226727e+3};
+  static constexpr double b[] = {1,
+                                 4.2313330701600911252e+1,
+                                 6.8718700749205790830e+2,
+                                 5.3941960214247511077e+3,
+                                 2.1213794301586595867e+4,
+                                 3.9307895800092710610e+4,
+                                 2.8729085735721942674e+4,
+                                 5.2264952788528545610e+3};
+  static constexpr double c[] = {1.42343711074968357734e0,  4.63033784615654529590e0, 5.76949722146069140550e0,
+                                 3.64784832476320460504e0,  1.27045825245236838258e0, 2.41780725177450611770e-1,
+                                 2.27238449892691845833e-2, 7.74545014278341407640e-4};
+  static constexpr double d[] = {1,
+                                 2.05319162663775882187e0,
+                                 1.67638483018380384940e0,
+                                 6.89767334985100004550e-1,
+                                 1.48103976427480074590e-1,
+                                 1.51986665636164571966e-2,
+                                 5.47593808499534494600e-4,
+                                 1.05075007164441684324e-9};
+  static constexpr double e[] = {6.65790464350110377720e0,  5.46378491116411436990e0,  1.78482653991729133580e0,
+                                 2.96560571828504891230e-1, 2.65321895265761230930e-2, 1.24266094738807843860e-3,
+                                 2.71155556874348757815e-5, 2.01033439929228813265e-7};
+  static constexpr double f[] = {1,
+                                 5.99832206555887937690e-1,
+                                 1.36929880922735805310e-1,
+                                 1.48753612908506148525e-2,
+                                 7.86869131145613259100e-4,
+                                 1.84631831751005468180e-5,
+                                 1.42151175831644588870e-7,
+                                 2.04426310338993978564e-15};
+  const uint64_t half = uint64_t{1} << 63, magnitude = bits & (half - 1);
+  const double q = (static_cast<double>(half - 1 - magnitude) + 0.5) * 0x1p-64;  // from the middle
+  double z;
+  if (q <= 0.425) {
+    z = q * ratio(0.180625 - q * q, a, b);
+  } else {
+    const double r = std::sqrt(-std::log((static_cast<double>(magnitude) + 0.5) * 0x1p-64));
+    z = r <= 5 ? ratio(r - 1.6, c, d) : ratio(r - 5, e, f);
+  }
+  return bits & half ? z : -z;
+}
+
+// For generators that count: one word an element, two of float64, wherever the draw begins.
+template <class T>
+void normal_by_inversion(Generator& g, T* out, int64_t n, double mean, double std) {
+  if constexpr (std::is_same_v<T, double>) {
+    for_bits(g, n, 2, [=](int64_t begin, const uint32_t* bits, int64_t m) {
+      for (int64_t i = 0; i < m; ++i) out[begin + i] = std::fma(normal_quantile(word64(bits, i)), std, mean);
+    });
+  } else {
+    for_bits(g, n, 1, [=](int64_t begin, const uint32_t* bits, int64_t m) {
+      float z[kChunk];
+      random_table().normal_quantile(bits, z, m, static_cast<float>(mean), static_cast<float>(std));
+      for (int64_t i = 0; i < m; ++i) out[begin + i] = narrowed<T>(z[i]);
+    });
+  }
+}
+
 template <class T>
 constexpr uint64_t highest_integer() {
   if constexpr (std::is_same_v<T, Half>) return 1 << 11;
@@ -133,13 +221,16 @@ constexpr uint64_t highest_integer() {
 
 template <class T>
 T from_integer(int64_t v) {
-  if constexpr (std::is_integral_v<T>) return static_cast<T>(v);
-  return narrowed<T>(static_cast<double>(v));
+  if constexpr (std::is_arithmetic_v<T>)
+    return static_cast<T>(v);
+  else
+    return narrowed<T>(static_cast<float>(v));
 }
 
 }  // namespace
 
 void fill_uniform(Generator& g, DType dtype, void* out, int64_t n, double from, double to) {
+  if (is_complex(dtype)) return fill_uniform(g, real_of(dtype), out, 2 * n, from, to);
   with_floating("uniform", dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_same_v<T, double>) {
@@ -171,7 +262,9 @@ void fill_normal(Generator& g, DType dtype, void* out, int64_t n, double mean, d
   with_floating("normal", dtype, [&](auto zero) {
     using T = decltype(zero);
     T* o = static_cast<T*>(out);
-    if (n < 16 || strided) {
+    if (g.counts()) {
+      normal_by_inversion(g, o, n, mean, std);
+    } else if (n < 16 || strided) {
       for (int64_t i = 0; i < n; ++i) o[i] = narrowed<T>(std::fma(g.normal(), std, mean));
     } else if constexpr (std::is_same_v<T, double>) {
       normal_doubles(g, o, n, mean, std);
@@ -274,13 +367,19 @@ void fill_exponential(Generator& g, DType dtype, void* out, int64_t n, double la
 
 void fill_cauchy(Generator& g, DType dtype, void* out, int64_t n, double median, double sigma) {
   fill_by_uniform(g, "cauchy", dtype, out, n,
-                  [=](double u, int64_t) { return median + sigma * std::tan(kPi * (u - 0.5)); });
+                  [=](double u, int64_t) { return std::fma(sigma, std::tan(kPi * (u - 0.5)), median); });
 }
 
 void fill_log_normal(Generator& g, DType dtype, void* out, int64_t n, double mean, double std) {
   with_floating("log_normal", dtype, [&](auto zero) {
     using T = decltype(zero);
-    for (int64_t i = 0; i < n; ++i) static_cast<T*>(out)[i] = narrowed<T>(std::exp(std::fma(g.normal(), std, mean)));
+    T* o = static_cast<T*>(out);
+    if (g.counts()) {
+      normal_by_inversion(g, o, n, mean, std);
+      for (int64_t i = 0; i < n; ++i) o[i] = narrowed<T>(std::exp(widened(o[i])));
+    } else {
+      for (int64_t i = 0; i < n; ++i) o[i] = narrowed<T>(std::exp(std::fma(g.normal(), std, mean)));
+    }
   });
 }
 
@@ -318,16 +417,83 @@ void fill_poisson(Generator& g, double* rates, int64_t n) {
   for (int64_t i = 0; i < n; ++i) rates[i] = std::isfinite(rates[i]) ? poisson(g, rates[i]) : rates[i];
 }
 
-void fill_multinomial(Generator& g, int64_t* out, int64_t rows, int64_t samples, const double* weights, int64_t n) {
-  Scratch cumulative(static_cast<size_t>(n) * sizeof(double));
-  double* c = cumulative.as<double>();
+// Geometric gaps between successes (Devroye, 1986) where few are expected, else transformed rejection with squeeze
+// (Hoermann, 1993: BTRS), its constants in T as PyTorch's. `chance` is in (0, 1/2].
+template <class T>
+static double binomial(Generator& g, T count, T chance) {
+  if (count * chance < 10) {
+    const double log_failure = std::log1p(static_cast<double>(-chance));
+    double trials = 0;
+    for (double k = 0;; ++k) {
+      trials += std::ceil(std::log(g.uniform()) / log_failure);
+      if (!(trials <= count)) return k;
+    }
+  }
+  const T root = std::sqrt(count * chance * (1 - chance));
+  const T b = static_cast<T>(1.15 + 2.53 * root), a = static_cast<T>(-0.0873 + 0.0248 * b + 0.01 * chance);
+  const T c = static_cast<T>(count * chance + 0.5), accepted = static_cast<T>(0.92 - 4.2 / b);
+  const T alpha = static_cast<T>((2.83 + 5.1 / b) * root);
+  const double n = count, mode = std::floor((count + 1) * chance), odds = chance / (1 - chance);
+  const auto stirling_error = [](double k) {
+    static constexpr double tail[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
+                                      0.0166446911898211,  0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
+                                      0.00925546218271273, 0.00833056343336287};
+    if (k <= 9) return tail[static_cast<int>(k)];
+    const double square = (k + 1) * (k + 1);
+    return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
+  };
+  for (;;) {
+    const double u = g.uniform() - 0.5, us = 0.5 - std::fabs(u);
+    double v = g.uniform();
+    const double k = std::floor((2 * a / us + b) * u + c);
+    if (us >= 0.07 && v <= accepted) return k;
+    if (k < 0 || k > count) continue;
+    v = std::log(v * alpha / (a / (us * us) + b));
+    const double bound = (mode + 0.5) * std::log((mode + 1) / (odds * (n - mode + 1))) +
+                         (n + 1) * std::log((n - mode + 1) / (n - k + 1)) +
+                         (k + 0.5) * std::log(odds * (n - k + 1) / (k + 1)) + stirling_error(mode) +
+                         stirling_error(n - mode) - stirling_error(k) - stirling_error(n - k);
+    if (v <= bound) return k;
+  }
+}
+
+template <class T>
+static void binomials(Generator& g, T* counts, const T* chances, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const T count = counts[i], p = chances[i];
+    if (std::isnan(count) || std::isnan(p)) {
+      counts[i] = count + p;
+    } else if (count <= 0 || p <= 0) {
+      counts[i] = 0;
+    } else if (p < 1) {
+      counts[i] = static_cast<T>(p <= T(0.5) ? binomial(g, count, p) : count - binomial(g, count, 1 - p));
+    }
+  }
+}
+
+void fill_binomial(Generator& g, DType dtype, void* counts, const void* chances, int64_t n) {
+  dtype == DType::Float64 ? binomials(g, static_cast<double*>(counts), static_cast<const double*>(chances), n)
+                          : binomials(g, static_cast<float*>(counts), static_cast<const float*>(chances), n);
+}
+
+// Sums are in T, as PyTorch's: the intervals of the numbers depend on their roundings.
+template <class T>
+static void multinomial(Generator& g, int64_t* out, int64_t rows, int64_t samples, const T* weights, int64_t n) {
+  Scratch cumulative(static_cast<size_t>(n) * sizeof(T));
+  T* c = cumulative.as<T>();
   for (int64_t r = 0; r < rows; ++r, weights += n) {
-    double sum = 0;
+    T sum = 0;
     for (int64_t i = 0; i < n; ++i) c[i] = sum += weights[i];
     for (int64_t i = 0; i < n; ++i) c[i] /= sum;
     c[n - 1] = 1;
     for (int64_t s = 0; s < samples; ++s) *out++ = std::lower_bound(c, c + n, g.uniform()) - c;
   }
+}
+
+void fill_multinomial(Generator& g, int64_t* out, int64_t rows, int64_t samples, DType dtype, const void* weights,
+                      int64_t n) {
+  dtype == DType::Float64 ? multinomial(g, out, rows, samples, static_cast<const double*>(weights), n)
+                          : multinomial(g, out, rows, samples, static_cast<const float*>(weights), n);
 }
 
 }  // namespace rl

@@ -7,7 +7,7 @@
 
 namespace rl {
 
-// Floating dtypes; [from, to).
+// Floating and complex dtypes; [from, to), of complex ones both parts.
 void fill_uniform(Generator&, DType, void* out, int64_t n, double from, double to);
 // Floating dtypes. Complex ones are two real elements each, of std / sqrt(2). `strided`: the stream that PyTorch gives
 // to memory that is not contiguous (and to fewer than 16 elements).
@@ -34,7 +34,11 @@ void fill_geometric(Generator&, DType, void* out, int64_t n, double p);
 // In place: rates that are not negative to Poisson numbers.
 void fill_poisson(Generator&, double* rates, int64_t n);
 
-// `samples` draws with replacement from each of `rows` rows of `n` weights that are finite, not negative and not all 0.
-void fill_multinomial(Generator&, int64_t* out, int64_t rows, int64_t samples, const double* weights, int64_t n);
+// In place: numbers of trials to numbers of successes, of probability chances[i] each; dtype Float32 or Float64.
+void fill_binomial(Generator&, DType, void* counts, const void* chances, int64_t n);
+
+// `samples` draws with replacement from each of `rows` rows of `n` weights that are finite, not negative and not all 0,
+// of dtype Float32 or Float64.
+void fill_multinomial(Generator&, int64_t* out, int64_t rows, int64_t samples, DType, const void* weights, int64_t n);
 
 }  // namespace rl

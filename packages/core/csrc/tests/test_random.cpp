@@ -1,5 +1,6 @@
 // Random numbers: the generator against the C++ standard, streams against PyTorch's documented values, moments.
 #include "../random/random.h"
+#include "../random/random_isa.h"
 
 #include <cmath>
 #include <cstdio>
@@ -36,6 +37,31 @@ void test_engine() {
   }
 }
 
+void test_philox() {  // the known answers that come with Random123
+  const struct {
+    uint32_t counter[4], key[2], words[4];
+  } cases[] = {{{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+               {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+                {0xffffffff, 0xffffffff},
+                {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+               {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+                {0xa4093822, 0x299f31d0},
+                {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}};
+  for (const auto& known : cases) {
+    uint32_t words[4];
+    rl::random_table().philox(known.counter, known.key, words, 1);
+    CHECK(std::memcmp(words, known.words, sizeof words) == 0);
+  }
+  Generator whole(3, rl::Algorithm::Philox), parts = whole;
+  std::vector<uint32_t> one(2000), two(2000);
+  whole.random(one.data(), 2000);
+  parts.random(two.data(), 700);
+  parts.set_offset(0);
+  parts.random(two.data(), 623);
+  parts.random(two.data() + 623, 1377);
+  CHECK(one == two && whole.offset() == 2000 && parts.offset() == 2000);
+}
+
 void test_documented_values() {  // torch.manual_seed(0) and rand(5), randn(4), randperm(4)
   Generator g(0);
   float u[5];
@@ -55,7 +81,7 @@ void test_documented_values() {  // torch.manual_seed(0) and rand(5), randn(4), 
 }
 
 void test_state() {
-  std::vector<char> state(Generator::kStateBytes);
+  std::vector<char> state(Generator::kMaxStateBytes);
   for (int drawn : {0, 1, 3, 624, 1000}) {
     Generator g(7), h(8);
     for (int i = 0; i < drawn; ++i) g.random();
@@ -106,7 +132,7 @@ void test_moments() {
   check_moments(v, 3.5, std::sqrt(35.0 / 12));
   const double weights[] = {1, 0, 3};
   std::vector<int64_t> picks(v.size());
-  rl::fill_multinomial(g, picks.data(), 1, n, weights, 3);
+  rl::fill_multinomial(g, picks.data(), 1, n, DType::Float64, weights, 3);
   check_moments({picks.begin(), picks.end()}, 1.5, std::sqrt(0.75));
   for (int64_t p : picks) CHECK(p == 0 || p == 2);
 }
@@ -115,6 +141,7 @@ void test_moments() {
 
 int main() {
   test_engine();
+  test_philox();
   test_documented_values();
   test_state();
   test_moments();

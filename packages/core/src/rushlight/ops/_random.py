@@ -137,20 +137,20 @@ random_to = _fill(f"random_.to(Tensor(a!) self, int to, *, {_GENERATOR})", rando
 random_from = _fill(
     f"random_.from(Tensor(a!) self, int from, int? to, *, {_GENERATOR})", random_.doc or "", (0, 2), (0, None)
 )
-bernoulli_ = _fill(
-    f"bernoulli_.float(Tensor(a!) self, float p=0.5, *, {_GENERATOR})",
-    "Fills with ones, each with probability `p`, and zeros; returns the tensor.",
-    (),
-    (0.3,),
-)
 bernoulli_tensor = Op(
     f"bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, {_GENERATOR}) -> Tensor(a!)",
     function=False,
     arbitrary=True,
-    doc=bernoulli_.doc,
+    doc="Fills with ones, each with probability `p` (number or tensor), and zeros; returns the tensor.",
 )
 bernoulli_tensor.grad(self="zeros_of(self)", p=None).samples(
     lambda make, dtype: (Sample((make(3, 4), make(*p, low=0, high=1))) for p in ((3, 4), (4,), ()))
+)
+bernoulli_ = _fill(
+    f"bernoulli_.float(Tensor(a!) self, float p=0.5, *, {_GENERATOR})",
+    bernoulli_tensor.doc or "",
+    (),
+    (0.3,),
 )
 exponential_ = _fill(
     f"exponential_(Tensor(a!) self, float lambd=1, *, {_GENERATOR})",
@@ -224,6 +224,34 @@ poisson = Op(
     arbitrary=True,
     doc="Numbers drawn from the Poisson distributions whose rates the input holds.",
 ).samples(lambda make, dtype: (Sample((make(3, 4, low=0, high=20),)),))
+binomial = (
+    Op(
+        f"binomial(Tensor count, Tensor prob, {_GENERATOR}) -> Tensor",
+        method=False,
+        out=False,
+        arbitrary=True,
+        doc="""Numbers of successes in numbers of trials.
+
+        Args:
+            count: Floating tensor of numbers of trials; below 0 counts as 0.
+            prob: Tensor of the chances of each trial, of the same dtype, that broadcasts with `count`.
+            generator: Stream to draw from.
+
+        Returns:
+            Tensor of the dtype of `count`; NaN where either is.
+
+        Raises:
+            ValueError: A dtype is not a floating one.
+            RuntimeError: The dtypes differ or the shapes do not broadcast.
+        """,
+    )
+    .grad(count="zeros_of(count)", prob="zeros_of(prob)")
+    .samples(
+        lambda make, dtype: (
+            [Sample((make(3, 1, low=0, high=40).round(), make(4, low=0, high=1)))] if dtype.is_floating_point else []
+        )
+    )
+)
 
 
 def _normal_overload(parameters: str, samples: Sampler) -> Op:
