@@ -37,7 +37,7 @@ MODULES = {
 }
 """Modules below rushlight."""
 
-OWN = frozenset({"array_api", "cuda", "signal", "sparse", "testing", "utils", "utils.dlpack", "utils.hooks"})
+OWN = frozenset({"array_api", "cuda", "fft", "signal", "sparse", "testing", "utils", "utils.dlpack", "utils.hooks"})
 """Modules of the core that are imported when they are first asked for."""
 
 OWN_FUNCTIONS = {

@@ -16,6 +16,7 @@ FAMILIES = (
     "_copy",
     "_creation",
     "_factory",
+    "_fft",
     "_indexing",
     "_join",
     "_matmul",
