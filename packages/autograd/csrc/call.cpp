@@ -7,6 +7,13 @@ const Op* find_op(const char* name) {
   raise(PyExc_NotImplementedError, "autograd: needs the operator '%s', which is not registered.", name);
 }
 
+std::string base_name(const Op* op) {
+  std::string name = op->name;
+  size_t space = name.find("::");
+  if (space != std::string::npos) name.erase(0, space + 2);
+  return name.substr(0, name.find('.'));
+}
+
 namespace ops {
 OpHandle add("add.Tensor"), sub("sub.Tensor"), mul("mul.Tensor"), div("div.Tensor"), pow("pow.Tensor_Tensor"),
     pow_scalar("pow.Tensor_Scalar"), pow_of_scalar("pow.Scalar"), neg("neg");

@@ -1,6 +1,7 @@
 // Calling operators from C++.
 #pragma once
 #include <initializer_list>
+#include <string>
 
 #include "object.h"
 
@@ -9,6 +10,7 @@ namespace rl {
 constexpr int kMaxParams = 24;  // of an operator
 
 const Op* find_op(const char* name);  // throws when there is none
+std::string base_name(const Op*);     // "add" of "add.Tensor", as users call it
 
 // An operator that the engine itself uses, looked up at its first use.
 class OpHandle {

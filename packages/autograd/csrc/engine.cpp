@@ -192,13 +192,17 @@ void check_saved_version(const Tensor* t, uint32_t saved_version, const char* ma
     PyList_SET_ITEM(shape.get(), d, Ref<>::check(PyLong_FromLongLong(t->sizes[d])).release());
   auto origin = maker ? Ref<>::check(PyUnicode_FromFormat(", which is output %u of %s,", output_nr, maker))
                       : Ref<>::check(PyUnicode_FromString(""));
+  const std::string where = write_since(t->storage, saved_version);
+  const std::string advice =
+      !where.empty()      ? "It was written to by " + where + ". Use the operator that returns a new tensor there."
+      : anomaly_enabled() ? "Where it was written to is unknown: it was not in this thread in anomaly mode."
+                          : "Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
+                            "and the one that wrote, with torch.autograd.set_detect_anomaly(True).";
   raise(PyExc_RuntimeError,
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        "[rushlight.%sTensor %S]%U "
-        "is at version %u; expected version %u instead. Hint: enable anomaly detection to find the operation that "
-        "failed to compute "
-        "its gradient, with torch.autograd.set_detect_anomaly(True).",
-        legacy[static_cast<int>(t->dtype)], shape.get(), origin.get(), t->storage->version, saved_version);
+        "[rushlight.%sTensor %S]%U is at version %u; expected version %u instead. %s",
+        legacy[static_cast<int>(t->dtype)], shape.get(), origin.get(), t->storage->version, saved_version,
+        advice.c_str());
 }
 
 void raise_released() {
@@ -440,10 +444,25 @@ void Task::run(const std::vector<Root>& roots) {
   }
 }
 
+namespace {
+
+thread_local const Task* t_task = nullptr;  // the innermost pass of this thread
+
+struct TaskScope {
+  const Task* before;
+  explicit TaskScope(const Task* task) : before(std::exchange(t_task, task)) {}
+  ~TaskScope() { t_task = before; }
+};
+
+}  // namespace
+
+bool is_selective_pass() { return t_task && t_task->selective; }
+
 std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Tensor*>& inputs,
                                 const PassOptions& options) {
   ThreadBitsScope mode(options.create_graph ? 0u : kNoGrad, options.create_graph ? kNoGrad : 0u);
   Task task(options);
+  TaskScope scope(&task);
   if (!inputs.empty()) task.select(roots, inputs);
   task.run(roots);
   std::vector<Ref<>> grads;

@@ -22,6 +22,9 @@ struct PassOptions {
 std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Tensor*>& inputs,
                                 const PassOptions& options);
 
+// Whether the innermost pass of this thread runs for given inputs only.
+bool is_selective_pass();
+
 // One node on its own: the gradients of its inputs as a tuple, or one if there is one.
 PyObject* apply_node(Node*, PyObject* grads);
 

@@ -4,6 +4,7 @@
 
 #include "anomaly.h"
 #include "call.h"
+#include "saved.h"
 
 namespace rl {
 
@@ -13,7 +14,7 @@ PyTypeObject* g_function_type = nullptr;
 
 // A tensor kept by save_for_backward. A result is kept without its history, which would lead back to this node.
 struct Kept {
-  Ref<> tensor;  // empty: None was saved
+  Ref<> tensor;  // empty: None was saved; or what the user's hook made of it
   uint32_t version = 0;
   int32_t output_nr = -1;
 };
@@ -113,12 +114,12 @@ void keep(Fields& f, Node* n) {
               Py_TYPE(o)->tp_name);
       Tensor* t = as_tensor(o);
       k.version = t->storage->version;
-      if (t->grad_fn == object(n)) {
-        k.output_nr = static_cast<int32_t>(t->output_nr);
-        k.tensor = Ref<>::check(api->detach(t));
-      } else {
-        k.tensor = Ref<>::borrow(o);
-      }
+      bool own = t->grad_fn == object(n);
+      if (own) k.output_nr = static_cast<int32_t>(t->output_nr);
+      if (t_saved_hooks)
+        k.tensor = Ref<>(pack_saved(t, own ? Edge{} : gradient_edge(t)));
+      else
+        k.tensor = own ? Ref<>::check(api->detach(t)) : Ref<>::borrow(o);
     }
     f.saved.push_back(std::move(k));
   }
@@ -281,14 +282,13 @@ PyObject* saved_tensors(PyObject* self, void*) {
     for (size_t i = 0; i < f.saved.size(); ++i) {
       Kept& k = f.saved[i];
       Ref<> o = k.tensor ? k.tensor : Ref<>::borrow(Py_None);
-      if (k.tensor) {
-        check_saved_version(tensor(k.tensor), k.version, k.output_nr >= 0 ? name_of(n) : nullptr,
-                            static_cast<uint32_t>(std::max(k.output_nr, 0)));
-        if (k.output_nr >= 0) {
-          o = Ref<>::check(api->detach(tensor(k.tensor)));
-          set_history(tensor(o), n, static_cast<uint32_t>(k.output_nr));
-        }
-      }
+      bool own = k.output_nr >= 0;
+      auto nr = static_cast<uint32_t>(std::max(k.output_nr, 0));
+      if (k.tensor && is_packed(k.tensor.get()))
+        o = unpack_saved(k.tensor.get());
+      else if (k.tensor)
+        check_saved_version(tensor(k.tensor), k.version, own ? name_of(n) : nullptr, nr);
+      if (own) o = with_history(tensor(o), n, nr);
       PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), o.release());
     }
     return tuple.release();

@@ -3,6 +3,7 @@
 #include "function.h"
 #include "modes.h"
 #include "record.h"
+#include "saved.h"
 #include "tensor_attributes.h"
 #include "views.h"
 
@@ -56,6 +57,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_node_type(module.get());
     init_variable_types(module.get());
     init_rule_type(module.get());
+    init_saved(module.get());
     init_views();
     init_function_type(module.get());
     init_modes(module.get());

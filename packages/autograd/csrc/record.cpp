@@ -84,14 +84,6 @@ bool reads_self(const Rule* rule, uint64_t mask) {
   return false;
 }
 
-// "add" of "add.Tensor", as users call it.
-std::string base_name(const Op* op) {
-  std::string name = op->name;
-  size_t space = name.find("::");
-  if (space != std::string::npos) name.erase(0, space + 2);
-  return name.substr(0, name.find('.'));
-}
-
 [[noreturn]] void refuse_out(const Op* op) {
   raise(PyExc_RuntimeError,
         "%s(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
@@ -219,6 +211,7 @@ void register_layers() {
   const Layer layers[] = {{"inference", 190, kInference, kInferenceMode, guard_inference, nullptr, true},
                           {"autograd", 200, kRequiresGrad | kView, kNoGrad, record, nullptr, true}};
   for (const Layer& layer : layers) check(api->register_layer(&layer));
+  register_anomaly_layer();
 }
 
 }  // namespace rl

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "call.h"
+#include "saved.h"
 
 namespace rl {
 
@@ -268,12 +269,13 @@ size_t count_saved(const RuleNode* n) { return n->rule->saves->size(); }
 // Numbers and shapes stay, as they cost nothing.
 void drop(Saved& s) {
   Saved::State state = s.state;
-  if (state != Saved::Input && state != Saved::Result && state != Saved::Object && state != Saved::Tensors) return;
+  const bool object_held = state == Saved::Object || state == Saved::Packed;
+  if (state != Saved::Input && state != Saved::Result && !object_held && state != Saved::Tensors) return;
   s.state = Saved::Released;  // before what follows, which may run Python code
   if (state == Saved::Tensors)
     for (int i = 0; i < s.arg.count; ++i) Py_DECREF(s.arg.tensors[i]);
   else
-    Py_DECREF(state == Saved::Object ? s.arg.object : object(s.arg.tensor));
+    Py_DECREF(object_held ? s.arg.object : object(s.arg.tensor));
 }
 
 void release_saved(Node* node) {
@@ -286,7 +288,7 @@ int traverse_saved(Node* node, visitproc visit, void* arg) {
   for (size_t i = 0; i < count_saved(n); ++i) {
     Saved& s = n->saved[i];
     if (s.state == Saved::Input || s.state == Saved::Result) Py_VISIT(s.arg.tensor);
-    if (s.state == Saved::Object) Py_VISIT(s.arg.object);
+    if (s.state == Saved::Object || s.state == Saved::Packed) Py_VISIT(s.arg.object);
     if (s.state == Saved::Tensors)
       for (int k = 0; k < s.arg.count; ++k) Py_VISIT(s.arg.tensors[k]);
   }
@@ -369,7 +371,8 @@ struct Span {
 };
 
 // Runs a rule that is a Python function, for one parameter or several.
-void run_function(RuleNode* n, const Program& program, PyObject** grads, PyObject** results, const Span* spans) {
+void run_function(RuleNode* n, const Program& program, PyObject** grads, PyObject** results, const Span* spans,
+                  Machine::Unpacked* unpacked) {
   const auto& inputs = *n->rule->inputs;
   std::vector<size_t> served;  // inputs, in the order of the function's results
   std::vector<bool> needs;
@@ -379,7 +382,7 @@ void run_function(RuleNode* n, const Program& program, PyObject** grads, PyObjec
         served.push_back(i);
         needs.push_back(spans[i].wanted);
       }
-  Machine machine(n, grads);
+  Machine machine(n, grads, unpacked);
   Ref<> value = call_python(machine, program, needs);
   if (served.size() == 1) value = Ref<>::check(PyTuple_Pack(1, value.get()));
   if (!PyTuple_Check(value.get()) || PyTuple_GET_SIZE(value.get()) != static_cast<Py_ssize_t>(served.size()))
@@ -401,6 +404,7 @@ void run_rule(Node* node, PyObject** grads, PyObject** results, const Needs& nee
   uint32_t listed = n->nedges + 1 - static_cast<uint32_t>(inputs.size());  // edges of the list, where there is one
   Span spans[kMaxParams];
   bool done[kMaxParams] = {};  // functions that have served another input already
+  Machine::Unpacked unpacked;
   uint32_t edge = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     spans[i] = {edge, inputs[i].list ? listed : 1, false};
@@ -413,10 +417,10 @@ void run_rule(Node* node, PyObject** grads, PyObject** results, const Needs& nee
     if (p == Rule::Input::kMissing) no_rule(rule, inputs[i].param);
     const Program& program = programs[static_cast<size_t>(p)];
     if (program.callable) {
-      if (!std::exchange(done[p], true)) run_function(n, program, grads, results, spans);
+      if (!std::exchange(done[p], true)) run_function(n, program, grads, results, spans, &unpacked);
       continue;
     }
-    Value value = Machine(n, grads).run(program);
+    Value value = Machine(n, grads, &unpacked).run(program);
     Ref<> gradient = value.owned ? std::move(value.owned) : Ref<>::check(api->arg_to_object(value.arg));
     store(rule, inputs[i], std::move(gradient), results + spans[i].first, spans[i].count);
   }
@@ -486,6 +490,11 @@ void save_argument(Saved& s, const Save& save, const Arg& a, char*& at, const Re
       check_can_be_saved(a.tensor);
       bool before = r.self_before && a.tensor == r.written;
       if (before) s.arg.tensor = as_tensor(r.self_before);
+      if (t_saved_hooks) {
+        s.arg.object = pack_saved(s.arg.tensor, gradient_edge(s.arg.tensor));
+        s.state = Saved::Packed;
+        return;
+      }
       s.version = before ? s.arg.tensor->storage->version : version_of(a.tensor, r);
       Py_INCREF(s.arg.tensor);
       s.state = Saved::Input;
@@ -503,14 +512,16 @@ void save_argument(Saved& s, const Save& save, const Arg& a, char*& at, const Re
       auto** list = reinterpret_cast<Tensor**>(at);
       auto* versions = reinterpret_cast<int64_t*>(list + a.count);
       for (int i = 0; i < a.count; ++i) check_can_be_saved(a.tensors[i]);
+      s.arg.tensors = list;
+      s.arg.count = 0;  // what is there already is dropped should a hook fail
+      s.state = Saved::Tensors;
       for (int i = 0; i < a.count; ++i) {
-        list[i] = a.tensors[i];
-        Py_INCREF(list[i]);
-        versions[i] = version_of(list[i], r);
+        Tensor* t = a.tensors[i];
+        list[i] = as_tensor(t_saved_hooks ? pack_saved(t, gradient_edge(t)) : Py_NewRef(object(t)));
+        versions[i] = version_of(t, r);
+        s.arg.count = i + 1;
       }
       at = reinterpret_cast<char*>(versions + a.count);
-      s.arg.tensors = list;
-      s.state = Saved::Tensors;
       return;
     }
     case Kind::Ints:
@@ -591,6 +602,12 @@ RuleNode* new_rule_node(const Recorded& r) {
       save_argument(s, saves[i], arg(out), at, r);
       continue;
     }
+    if (t_saved_hooks) {
+      s.arg = arg(out);
+      s.arg.object = pack_saved(out, {});
+      s.state = Saved::Packed;
+      continue;
+    }
     // Without its history: the tensor holds the node, so the node must not hold the tensor.
     s.arg = arg(as_tensor(Ref<>::check(api->detach(out)).release()));
     s.version = out->storage->version;
@@ -598,6 +615,18 @@ RuleNode* new_rule_node(const Recorded& r) {
   }
   finish_node(n);
   return hold.release();
+}
+
+const char* input_name(const Node* n, uint32_t edge) {
+  if (n->kind != &rule_kind) return nullptr;
+  const Rule* rule = static_cast<const RuleNode*>(n)->rule;
+  const uint32_t listed = n->nedges + 1 - static_cast<uint32_t>(rule->inputs->size());
+  for (const Rule::Input& in : *rule->inputs) {
+    const uint32_t count = in.list ? listed : 1;
+    if (edge < count) return rule->op->params[in.param].name;
+    edge -= count;
+  }
+  return nullptr;
 }
 
 // ---- the machine
@@ -647,6 +676,12 @@ int64_t* Machine::ints(size_t n) {
 
 Arg Machine::unpack(uint8_t index) {
   Saved& s = node->saved[index];
+  const Save& save = (*node->rule->saves)[index];
+  // Whether it is a result whose history goes on: auxiliary results and integers have none.
+  const auto goes_on = [&](const Tensor* t) {
+    return save.result && grad_enabled() && is_inexact(t->dtype) &&
+           save.index < node->noutputs - static_cast<uint32_t>(node->rule->auxiliary);
+  };
   switch (s.state) {
     case Saved::Input: {
       auto* maker = reinterpret_cast<Node*>(s.arg.tensor->grad_fn);
@@ -654,20 +689,36 @@ Arg Machine::unpack(uint8_t index) {
       return s.arg;
     }
     case Saved::Result: {
-      uint8_t nr = (*node->rule->saves)[index].index;
-      check_saved_version(s.arg.tensor, s.version, name_of(node), nr);
-      bool differentiable =
-          is_inexact(s.arg.tensor->dtype) && nr < node->noutputs - static_cast<uint32_t>(node->rule->auxiliary);
-      if (!differentiable || !grad_enabled()) return s.arg;
-      keep_.push_back(Ref<>::check(api->detach(s.arg.tensor)));
-      set_history(tensor(keep_.back()), node, nr);
+      check_saved_version(s.arg.tensor, s.version, name_of(node), save.index);
+      if (!goes_on(s.arg.tensor)) return s.arg;
+      keep_.push_back(with_history(s.arg.tensor, node, save.index));
       return arg(tensor(keep_.back()));
+    }
+    case Saved::Packed: {
+      for (auto& [known, t] : *unpacked_)
+        if (known == index) return arg(tensor(t));
+      Ref<> t = unpack_saved(s.arg.object);
+      unpacked_->emplace_back(index, goes_on(tensor(t)) ? with_history(tensor(t), node, save.index) : std::move(t));
+      return arg(tensor(unpacked_->back().second));
     }
     case Saved::Tensors: {
       auto* versions = reinterpret_cast<const int64_t*>(s.arg.tensors + s.arg.count);
-      for (int i = 0; i < s.arg.count; ++i)
-        check_saved_version(s.arg.tensors[i], static_cast<uint32_t>(versions[i]), nullptr, 0);
-      return s.arg;
+      Arg list = s.arg;
+      Tensor** unpacked = nullptr;
+      for (int i = 0; i < s.arg.count; ++i) {
+        if (!is_packed(object(s.arg.tensors[i]))) {
+          check_saved_version(s.arg.tensors[i], static_cast<uint32_t>(versions[i]), nullptr, 0);
+          continue;
+        }
+        if (!unpacked) {
+          unpacked = reinterpret_cast<Tensor**>(ints(static_cast<size_t>(s.arg.count)));
+          std::copy_n(s.arg.tensors, s.arg.count, unpacked);
+          list.tensors = unpacked;
+        }
+        keep_.push_back(unpack_saved(object(s.arg.tensors[i])));
+        unpacked[i] = tensor(keep_.back());
+      }
+      return list;
     }
     case Saved::Released: raise_released();
     default: return s.arg;

@@ -104,7 +104,8 @@ struct Rule {
 Rule* rule_of(const Op*);  // compiles at first use; throws
 
 struct Saved {
-  enum State : uint8_t { Empty, Plain, Object, Input, Result, Shape, Shapes, Tensors, Released } state;
+  // Packed: arg.object is what the user's hook made of a tensor; lists hold such objects beside tensors.
+  enum State : uint8_t { Empty, Plain, Object, Input, Result, Packed, Shape, Shapes, Tensors, Released } state;
   Arg arg;
   uint32_t version;
 };
@@ -133,7 +134,9 @@ uint64_t saves_needed(const Rule*, const Edge* edges, uint32_t nedges);
 // Runs programs.
 class Machine {
  public:
-  Machine(RuleNode* node, PyObject** grads) : node(node), grads(grads) {}
+  // What unpack hooks gave for the saved values of one node, so that each runs once in a step.
+  using Unpacked = std::vector<std::pair<uint8_t, Ref<>>>;
+  Machine(RuleNode* node, PyObject** grads, Unpacked* unpacked) : node(node), grads(grads), unpacked_(unpacked) {}
   Value run(const Program&);
   Arg get(Operand);
   Geometry geometry(Operand);  // of a tensor or of what was kept of it; numbers count as 0-d
@@ -149,6 +152,7 @@ class Machine {
   Value few_[8];
   std::vector<Value> many_;
   Value* temporaries_ = few_;
+  Unpacked* unpacked_;
   std::vector<std::unique_ptr<int64_t[]>> ints_;
   std::vector<Ref<>> keep_;  // tensors made for saved results and absent gradients
 };
@@ -157,6 +161,9 @@ Value value_of(Ref<> object);  // a tensor, tuple of tensors, number or None
 Value value_of(const Arg& arg);
 Value shared_value(const Arg& arg);  // owns a reference to the object too
 int64_t number_of_elements(const Geometry&);
+
+// The parameter whose gradient an edge of a node is; null where the node has no rule.
+const char* input_name(const Node*, uint32_t edge);
 
 void init_rule_type(PyObject* module);
 

@@ -206,6 +206,8 @@ PyObject* grad_function(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
+PyObject* selective_pass(PyObject*, PyObject*) { return PyBool_FromLong(is_selective_pass()); }
+
 // ---- attributes
 
 PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(requires_grad(as_tensor(self))); }
@@ -395,6 +397,7 @@ PyMethodDef methods[] = {
 
 PyMethodDef functions[] = {{"backward", WITH_KEYWORDS(backward_function), METH_VARARGS | METH_KEYWORDS, nullptr},
                            {"grad", WITH_KEYWORDS(grad_function), METH_VARARGS | METH_KEYWORDS, nullptr},
+                           {"is_selective_pass", selective_pass, METH_NOARGS, nullptr},
                            {}};
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 from rushlight.plugin import claim as _claim
 
+from . import grad_mode as grad_mode, graph as graph
 from ._anomaly import detect_anomaly as detect_anomaly, set_detect_anomaly as set_detect_anomaly
 from ._backward import backward as backward, grad as grad
 from ._C import (
@@ -12,7 +13,9 @@ from ._C import (
     no_grad as no_grad,
     set_grad_enabled as set_grad_enabled,
 )
+from ._functions import detach_ as detach_
 from ._gradcheck import gradcheck as gradcheck, gradgradcheck as gradgradcheck
 from .function import Function as Function
+from .variable import Variable as Variable
 
 _claim(globals())

@@ -1,0 +1,160 @@
+#include "saved.h"
+
+#include <string>
+#include <vector>
+
+#include "variable.h"
+
+namespace rl {
+
+thread_local bool t_saved_hooks = false;
+
+namespace {
+
+struct Packed {
+  PyObject_HEAD PyObject* value;  // what the pack hook returned
+  PyObject* unpack;
+  Node* maker;
+  uint32_t output_nr;
+};
+PyTypeObject* g_packed_type = nullptr;
+
+struct Hooks {
+  Ref<> pack, unpack;
+};
+thread_local std::vector<Hooks> t_hooks;
+thread_local std::string t_disabled;  // why hooks are refused; empty: they are not
+
+int clear_packed(PyObject* self) {
+  auto* p = reinterpret_cast<Packed*>(self);
+  Py_CLEAR(p->value);
+  Py_CLEAR(p->unpack);
+  Py_CLEAR(p->maker);
+  return 0;
+}
+
+void dealloc_packed(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  clear_packed(self);
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+int traverse_packed(PyObject* self, visitproc visit, void* arg) {
+  auto* p = reinterpret_cast<Packed*>(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(p->value);
+  Py_VISIT(p->unpack);
+  Py_VISIT(p->maker);
+  return 0;
+}
+
+PyType_Slot packed_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_packed)},
+                              {Py_tp_traverse, reinterpret_cast<void*>(traverse_packed)},
+                              {Py_tp_clear, reinterpret_cast<void*>(clear_packed)},
+                              {}};
+PyType_Spec packed_spec = {"rushlight.autograd._C._Packed", sizeof(Packed), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, packed_slots};
+
+PyObject* push_saved_hooks(PyObject*, PyObject* args) {
+  return guard([&]() -> PyObject* {
+    PyObject *pack, *unpack;
+    if (!PyArg_ParseTuple(args, "OO", &pack, &unpack)) return nullptr;
+    if (!t_disabled.empty()) raise(PyExc_RuntimeError, "%s", t_disabled.c_str());
+    t_hooks.push_back({Ref<>::borrow(pack), Ref<>::borrow(unpack)});
+    t_saved_hooks = true;
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyObject* pop_saved_hooks(PyObject*, PyObject*) {
+  if (!t_hooks.empty()) {
+    Hooks last = std::move(t_hooks.back());
+    t_hooks.pop_back();
+  }
+  t_saved_hooks = !t_hooks.empty();
+  Py_RETURN_NONE;
+}
+
+// disable_saved_hooks(message or None): what was there before.
+PyObject* disable_saved_hooks(PyObject*, PyObject* message) {
+  return guard([&] {
+    if (message != Py_None && !t_hooks.empty()) raise(PyExc_RuntimeError, "%s", PyUnicode_AsUTF8(message));
+    Ref<> before = t_disabled.empty() ? Ref<>::borrow(Py_None) : Ref<>::check(PyUnicode_FromString(t_disabled.c_str()));
+    t_disabled = message == Py_None ? "" : PyUnicode_AsUTF8(message);
+    return before.release();
+  });
+}
+
+PyObject* increment_version(PyObject*, PyObject* o) {
+  return guard([&] {
+    if (!is_tensor(o)) raise(PyExc_TypeError, "increment_version: expected a Tensor, got %s.", Py_TYPE(o)->tp_name);
+    ++as_tensor(o)->storage->version;
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef functions[] = {
+    {"increment_version", increment_version, METH_O, "Counts as an in-place write."},
+    {"push_saved_hooks", push_saved_hooks, METH_VARARGS, "Installs pack and unpack hooks on this thread."},
+    {"pop_saved_hooks", pop_saved_hooks, METH_NOARGS, "Takes the last pair off again."},
+    {"disable_saved_hooks", disable_saved_hooks, METH_O,
+     "Refuses hooks with a message (None: allows); the one before."},
+    {}};
+
+}  // namespace
+
+bool is_packed(PyObject* o) { return Py_IS_TYPE(o, g_packed_type); }
+
+Ref<> with_history(Tensor* t, Node* node, uint32_t output_nr) {
+  auto again = Ref<>::check(api->detach(t));
+  set_history(as_tensor(again.get()), node, output_nr);
+  return again;
+}
+
+PyObject* pack_saved(Tensor* t, Edge history) {
+  Ref<Node> maker(history.node);
+  Hooks hooks = t_hooks.back();
+  uint32_t version = t->storage->version;
+  auto plain = Ref<>::check(api->detach(t));
+  Ref<> value;
+  {
+    ThreadBitsScope unrecorded(kNoGrad, 0);
+    t_saved_hooks = false;  // what the hook itself computes is not packed
+    value = Ref<>(PyObject_CallOneArg(hooks.pack.get(), plain.get()));
+    t_saved_hooks = true;
+  }
+  if (!value) throw PythonError();
+  if (t->storage->version != version)
+    raise(PyExc_RuntimeError,
+          "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
+          "modified by in-place operations as this can lead to unexpected side-effects. Make a clone in the hook.");
+  auto packed = Ref<Packed>::check(g_packed_type->tp_alloc(g_packed_type, 0));
+  packed->value = value.release();
+  packed->unpack = hooks.unpack.release();
+  packed->maker = maker.release();
+  packed->output_nr = history.index;
+  return object(packed.release());
+}
+
+Ref<> unpack_saved(PyObject* o) {
+  auto* p = reinterpret_cast<Packed*>(o);
+  Ref<> keep = Ref<>::borrow(o), value;
+  {
+    ThreadBitsScope unrecorded(kNoGrad, 0);
+    value = Ref<>::check(PyObject_CallOneArg(p->unpack, p->value));
+  }
+  if (!is_tensor(value.get()))
+    raise(PyExc_TypeError,
+          "Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s. Return a Tensor.",
+          Py_TYPE(value.get())->tp_name);
+  return p->maker && grad_enabled() ? with_history(as_tensor(value.get()), p->maker, p->output_nr) : value;
+}
+
+void init_saved(PyObject* module) {
+  g_packed_type = reinterpret_cast<PyTypeObject*>(Ref<>::check(PyType_FromSpec(&packed_spec)).release());
+  check(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace rl

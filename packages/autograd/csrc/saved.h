@@ -1,0 +1,21 @@
+// Hooks on what is saved for backward: pack and unpack functions that users install for a scope.
+#pragma once
+#include "node.h"
+
+namespace rl {
+
+// Whether this thread's innermost scope has hooks, so that what is saved goes through pack_saved.
+extern thread_local bool t_saved_hooks;
+
+// What the pack hook makes of a tensor, with `history`, the edge of its gradient, which it takes over (null: none).
+// New reference.
+PyObject* pack_saved(Tensor*, Edge history);
+// The tensor again; with its history where gradients are recorded.
+Ref<> unpack_saved(PyObject* packed);
+bool is_packed(PyObject*);
+// The same memory as `t`, as result `output_nr` of `node`.
+Ref<> with_history(Tensor* t, Node* node, uint32_t output_nr);
+
+void init_saved(PyObject* module);
+
+}  // namespace rl
