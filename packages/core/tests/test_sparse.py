@@ -326,7 +326,14 @@ def test_indices_are_never_trusted():
     s = coo(np.eye(3))
     s._indices()[0, 0] = 10**9
     d = torch.ones(3, 3, dtype=torch.float64)
-    for use in (s.to_dense, lambda: s @ d, lambda: d + s, lambda: s * s, lambda: s.to_sparse_csr(), lambda: s @ s):
+    for use in (
+        s.to_dense,
+        lambda: s @ d,
+        lambda: d + s,
+        lambda: s * s.clone(),
+        lambda: s.to_sparse_csr(),
+        lambda: s @ s,
+    ):
         with pytest.raises(RuntimeError, match="size is inconsistent with indices"):
             use()
     r = coo(np.eye(3)).to_sparse_csr()

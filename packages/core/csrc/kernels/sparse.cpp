@@ -207,11 +207,38 @@ void find_keys(const int64_t* keys, int64_t n, const int64_t* wanted, int64_t m,
   });
 }
 
+bool inside(const int64_t* indices, int64_t n, int64_t size) {
+  bool good = true;
+  for (int64_t p = 0; p < n; ++p) good &= static_cast<uint64_t>(indices[p]) < static_cast<uint64_t>(size);
+  return good;
+}
+
+Csr compress_rows(const int64_t* rows, const int64_t* cols, const void* values, int64_t itemsize, int64_t nnz,
+                  int64_t nrows, int64_t ncols, int64_t* crow, Ordered* ordered) {
+  std::fill_n(crow, nrows + 1, 0);
+  bool ascending = true;
+  for (int64_t p = 0; p < nnz; ++p) {
+    ++crow[rows[p] + 1];
+    ascending &= !p || rows[p - 1] <= rows[p];
+  }
+  for (int64_t i = 0; i < nrows; ++i) crow[i + 1] += crow[i];
+  if (ascending) return {nrows, ncols, nnz, crow, cols, values};
+  std::vector<int64_t> next(crow, crow + nrows);
+  ordered->col.resize(static_cast<size_t>(nnz));
+  ordered->values.resize(static_cast<size_t>(nnz * itemsize));
+  const char* from = static_cast<const char*>(values);
+  for (int64_t p = 0; p < nnz; ++p) {
+    const int64_t to = next[rows[p]]++;
+    ordered->col[to] = cols[p];
+    std::memcpy(ordered->values.data() + to * itemsize, from + p * itemsize, itemsize);
+  }
+  return {nrows, ncols, nnz, crow, ordered->col.data(), ordered->values.data()};
+}
+
 bool valid(const Csr& a) {
   bool good = a.crow[0] >= 0 && a.crow[a.rows] <= a.nnz;
   for (int64_t i = 0; i < a.rows; ++i) good &= a.crow[i] <= a.crow[i + 1];
-  for (int64_t p = 0; p < a.nnz; ++p) good &= static_cast<uint64_t>(a.col[p]) < static_cast<uint64_t>(a.cols);
-  return good;
+  return good && inside(a.col, a.nnz, a.cols);
 }
 
 void csr_matmul(DType dtype, const Csr& a, const void* b, int64_t n, void* out) {

@@ -38,6 +38,15 @@ struct Csr {
   const int64_t *crow, *col;
   const void* values;
 };
+bool inside(const int64_t* indices, int64_t n, int64_t size);  // each in [0, size)
+// Compressed rows of coordinates in any order, which are inside; `crow` has room for the offsets. Where the rows do not
+// ascend, columns and values are put in order in memory of their own.
+struct Ordered {
+  std::vector<int64_t> col;
+  std::vector<char> values;
+};
+Csr compress_rows(const int64_t* rows, const int64_t* cols, const void* values, int64_t itemsize, int64_t nnz,
+                  int64_t nrows, int64_t ncols, int64_t* crow, Ordered* ordered);
 bool valid(const Csr&);  // offsets ascend inside [0, nnz], columns lie inside [0, cols)
 // out (rows, n) = a @ b, b (cols, n) and out dense, row after row.
 void csr_matmul(DType, const Csr& a, const void* b, int64_t n, void* out);

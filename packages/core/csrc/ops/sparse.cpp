@@ -37,6 +37,14 @@ void same_length(const Op* op, int64_t a, int64_t b) {
          op->name, static_cast<ll>(a), static_cast<ll>(b));
 }
 
+[[noreturn]] void refuse_index(BadIndex bad, const int64_t* size) {
+  if (bad.index < 0)
+    fail(PyExc_RuntimeError, "found negative index %lld for dim %lld", static_cast<ll>(bad.index),
+         static_cast<ll>(bad.dim));
+  fail(PyExc_RuntimeError, "size is inconsistent with indices: for dim %lld, size is %lld but found index %lld",
+       static_cast<ll>(bad.dim), static_cast<ll>(size[bad.dim]), static_cast<ll>(bad.index));
+}
+
 // _coo_keys(indices, size): the row-major place of each coordinate, a column of indices.
 PyObject* keys_kernel(Call& c) {
   const Tensor* t = c.args[0].tensor;
@@ -58,12 +66,7 @@ PyObject* keys_kernel(Call& c) {
     bad = flatten_keys(reinterpret_cast<const int64_t*>(t->data), t->strides[0], t->strides[1], size.count, size.ints,
                        n, ints(keys));
   }
-  if (bad.dim >= 0 && bad.index < 0)
-    fail(PyExc_RuntimeError, "found negative index %lld for dim %lld", static_cast<ll>(bad.index),
-         static_cast<ll>(bad.dim));
-  if (bad.dim >= 0)
-    fail(PyExc_RuntimeError, "size is inconsistent with indices: for dim %lld, size is %lld but found index %lld",
-         static_cast<ll>(bad.dim), static_cast<ll>(size.ints[bad.dim]), static_cast<ll>(bad.index));
+  if (bad.dim >= 0) refuse_index(bad, size.ints);
   return keys.release_object();
 }
 
@@ -200,6 +203,36 @@ PyObject* matmul_kernel(Call& c) {
   return back(r, dtype).release_object();
 }
 
+// _coo_matmul(indices, values, dense, rows): coordinates in any order, which may repeat.
+PyObject* coo_matmul_kernel(Call& c) {
+  Tensor* t = c.args[0].tensor;
+  DType dtype = c.args[2].tensor->dtype;
+  Ref<Tensor> values = dense(c.args[1], wide(dtype)), b = dense(c.args[2], wide(dtype));
+  if (b->ndim != 2 || c.args[1].tensor->dtype != dtype || t->ndim != 2 || t->sizes[0] != 2)
+    fail(PyExc_RuntimeError, "%s: expected indices (2, nnz) and a matrix of %s, got %s and %s", c.op->name,
+         name(c.args[1].tensor->dtype), describe(t).c_str(), describe(b.get()).c_str());
+  Ref<Tensor> indices = index_arg(c.args[0]);
+  int64_t nnz = t->sizes[1], size[2] = {c.args[3].i, b->sizes[0]}, sizes[2] = {size[0], b->sizes[1]};
+  same_length(c.op, nnz, values->numel);
+  Ref<Tensor> r = empty(2, sizes, b->dtype, {kCPU, -1}), crow = index_list(size[0] + 1);
+  const int64_t *rows = ints(indices), *cols = rows + nnz;
+  bool good;
+  {
+    Unlocked unlocked(r->numel + nnz * sizes[1] > kUnlockAbove);
+    good = inside(rows, nnz, size[0]) && inside(cols, nnz, size[1]);
+    if (good && r->numel) {
+      Ordered ordered;
+      Csr a = compress_rows(rows, cols, values->data, itemsize(b->dtype), nnz, size[0], size[1], ints(crow), &ordered);
+      csr_matmul(b->dtype, a, b->data, sizes[1], r->data);
+    }
+  }
+  if (!good) {
+    Ref<Tensor> keys = index_list(nnz);
+    refuse_index(flatten_keys(rows, nnz, 1, 2, size, nnz, ints(keys)), size);
+  }
+  return back(r, dtype).release_object();
+}
+
 // _csr_matmul_csr(crow, col, values, other_crow, other_col, other_values, cols)
 PyObject* matmul_csr_kernel(Call& c) {
   DType dtype = c.args[2].tensor->dtype;
@@ -260,11 +293,17 @@ PyObject* sampled_kernel(Call& c) {
 }  // namespace
 
 void register_sparse_ops() {
-  static const Native natives[] = {
-      {"_coo_keys", keys_kernel},           {"_coo_indices", indices_kernel}, {"_coo_sum", sum_kernel},
-      {"_coo_merge", merge_kernel},         {"_coo_find", find_kernel},       {"_csr_rows", rows_kernel},
-      {"_csr_crow", crow_kernel},           {"_csr_matmul", matmul_kernel},   {"_csr_matmul_csr", matmul_csr_kernel},
-      {"_sampled_products", sampled_kernel}};
+  static const Native natives[] = {{"_coo_keys", keys_kernel},
+                                   {"_coo_indices", indices_kernel},
+                                   {"_coo_sum", sum_kernel},
+                                   {"_coo_merge", merge_kernel},
+                                   {"_coo_find", find_kernel},
+                                   {"_csr_rows", rows_kernel},
+                                   {"_csr_crow", crow_kernel},
+                                   {"_coo_matmul", coo_matmul_kernel},
+                                   {"_csr_matmul", matmul_kernel},
+                                   {"_csr_matmul_csr", matmul_csr_kernel},
+                                   {"_sampled_products", sampled_kernel}};
   register_natives(natives, sizeof natives / sizeof *natives);
 }
 

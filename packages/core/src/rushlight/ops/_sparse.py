@@ -71,13 +71,21 @@ csr_matmul_csr = _index_part(
     " int cols) -> (Tensor crow, Tensor col, Tensor values)",
     "Product of two matrices of compressed rows.",
 )
+coo_matmul = _part(
+    "_coo_matmul(Tensor indices, Tensor values, Tensor mat2, int rows) -> Tensor",
+    "Product of a matrix of coordinates and a dense one.",
+).grad(
+    indices=None,
+    values=_rule("coo_matmul_values_grad", "grad indices mat2"),
+    mat2=_rule("coo_matmul_dense_grad", "grad indices values mat2"),
+)
 csr_matmul = _part(
     "_csr_matmul(Tensor crow, Tensor col, Tensor values, Tensor mat2) -> Tensor",
     "Product of a matrix of compressed rows and a dense one.",
 ).grad(
     crow=None,
     col=None,
-    values=_rule("csr_matmul_values_grad", "grad crow col values mat2"),
+    values=_rule("csr_matmul_values_grad", "grad crow col mat2"),
     mat2=_rule("csr_matmul_dense_grad", "grad crow col values mat2"),
 )
 sampled_products = _part(

@@ -28,6 +28,7 @@ _merge = operators["_coo_merge"]
 _find = operators["_coo_find"]
 _rows = operators["_csr_rows"]
 _crow = operators["_csr_crow"]
+_coo_matmul = operators["_coo_matmul"]
 _csr_matmul = operators["_csr_matmul"]
 _csr_matmul_csr = operators["_csr_matmul_csr"]
 _sampled = operators["_sampled_products"]
@@ -285,25 +286,24 @@ def compressed_values_grad(grad: Tensor, compressed: Tensor, plain: Tensor, valu
     return gather(grad, rl.stack((other, plain.long()) if layout is CSR else (plain.long(), other)))
 
 
-def transposed_csr(crow: Tensor, col: Tensor, values: Tensor, cols: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The parts of the transposed matrix."""
-    order = col.sort(stable=True).indices
-    rows = _rows(crow, col.shape[0])
-    return _crow(col.index_select(0, order), cols), rows.index_select(0, order), values.index_select(0, order)
+def coo_matmul_values_grad(grad: Tensor, indices: Tensor, mat2: Tensor) -> Tensor:
+    return _sampled(indices[0], indices[1], grad, mat2.conj())
 
 
-def csr_matmul_values_grad(grad: Tensor, crow: Tensor, col: Tensor, values: Tensor, mat2: Tensor) -> Tensor:
+def coo_matmul_dense_grad(grad: Tensor, indices: Tensor, values: Tensor, mat2: Tensor) -> Tensor:
+    return _coo_matmul(indices.flip(0), values.conj(), grad, mat2.shape[0])
+
+
+def csr_matmul_values_grad(grad: Tensor, crow: Tensor, col: Tensor, mat2: Tensor) -> Tensor:
     return _sampled(_rows(crow, col.shape[0]), col, grad, mat2.conj())
 
 
 def csr_matmul_dense_grad(grad: Tensor, crow: Tensor, col: Tensor, values: Tensor, mat2: Tensor) -> Tensor:
-    return _csr_matmul(*transposed_csr(crow, col, values.conj(), mat2.shape[0]), grad)
+    return _coo_matmul(rl.stack((col.long(), _rows(crow, col.shape[0]))), values.conj(), grad, mat2.shape[0])
 
 
 def sampled_grad_mat1(grad: Tensor, rows: Tensor, cols: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
-    order = rows.sort(stable=True).indices
-    crow = _crow(rows.index_select(0, order), mat1.shape[0])
-    return _csr_matmul(crow, cols.index_select(0, order), grad.index_select(0, order), mat2.conj())
+    return _coo_matmul(rl.stack((rows.long(), cols.long())), grad, mat2.conj(), mat1.shape[0])
 
 
 def sampled_grad_mat2(grad: Tensor, rows: Tensor, cols: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
@@ -510,6 +510,8 @@ def mul(self: Any, other: Any) -> Tensor:
             "mul: expects sparse inputs with equal dimensionality, number of sparse dimensions, and shape of sparse "
             f"dimensions, got {list(self.shape)} and {list(other.shape)}."
         )
+    if self._payload.coalesced and self._payload.indices is other._payload.indices:
+        return with_values(self, self._payload.values * other._payload.values)
     if not self._payload.coalesced and other._payload.coalesced:
         self, other = other, self
     other = coalesce(other)
@@ -608,13 +610,9 @@ def times_dense(a: Tensor, b: Tensor) -> Tensor:
     """A sparse matrix by a dense one; the gradient of the sparse one is masked by it."""
     _matrices("mm", a, b)
     if a.layout is COO:
-        a = _coalesce(a)
-        keys(a)
-        crow, col = _crow(a._payload.indices[0], a.shape[0]), a._payload.indices[1]
-    else:
-        a = as_csr(a)
-        crow, col = a._payload.compressed, a._payload.plain
-    return _csr_matmul(crow, col, _values(a), b)
+        return _coo_matmul(a._payload.indices, _values(a), b, a.shape[0])
+    a = as_csr(a)
+    return _csr_matmul(a._payload.compressed, a._payload.plain, _values(a), b)
 
 
 @implements("mm", layouts=(COO, CSR, CSC))
@@ -806,9 +804,12 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     if len(index) and (int(index.min()) < -size or int(index.max()) >= size):
         raise IndexError(f"index_select(): index contains values out of range for dimension {dim} of size {size}.")
     # Elements by the place that they are selected to, then in their old order.
-    order = p.indices[dim].sort(stable=True).indices
-    starts = _crow(p.indices[dim].index_select(0, order), size)
     wanted = index.remainder(size) if size else index
+    chosen = rl.zeros(size, dtype=rl.bool).index_fill_(0, wanted, True)
+    hit = chosen.index_select(0, p.indices[dim]).nonzero().reshape(-1)
+    line, by_line = p.indices[dim].index_select(0, hit).sort(stable=True)
+    order = hit.index_select(0, by_line)
+    starts = _crow(line, size)
     first = starts.index_select(0, wanted)
     count = starts.index_select(0, wanted + 1) - first
     to = rl.arange(len(index)).repeat_interleave(count)
@@ -849,15 +850,13 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     n = parts[0]._payload.indices.shape[0]
     v = [_values(part) for part in parts]
     size[dim] = sum(part.shape[dim] for part in parts)
-    indices, before = [], 0
-    for part in parts:
-        own = part._payload.indices.clone()
-        if dim < n:
-            own[dim] += before
-        indices.append(own)
-        before += part.shape[dim]
+    indices = rl.cat([part._payload.indices for part in parts], 1)
     if dim < n:
-        return _coo(rl.cat(indices, 1), rl.cat(v), size, False)
+        at = before = 0
+        for part in parts:
+            indices[dim, at : at + part._nnz()] += before
+            at, before = at + part._nnz(), before + part.shape[dim]
+        return _coo(indices, rl.cat(v), size, False)
     # Along a dense dimension each tensor fills its part of the values with zeros around it.
     padded, before = [], 0
     for part, value in zip(parts, v, strict=True):
@@ -868,7 +867,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         shape[axis] = size[dim] - before - length
         padded.append(rl.cat((left, value, value.new_zeros(shape)), axis))
         before += length
-    return _coo(rl.cat(indices, 1), rl.cat(padded), size, False)
+    return _coo(indices, rl.cat(padded), size, False)
 
 
 @implements("stack", composite=True)
