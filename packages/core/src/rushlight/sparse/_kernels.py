@@ -97,7 +97,8 @@ def implements(*names: str, layouts: Sequence[Any] = (COO,), composite: bool = F
 
 def make_coo(indices: Tensor, values: Tensor, size: Sequence[int], coalesced: bool) -> Tensor:
     """The tensor over its parts, unchecked and without history."""
-    return _C.with_payload(Coo(indices, values.detach(), coalesced), size, values.dtype, values.device)
+    payload = Coo(indices, values.detach(), coalesced or values.shape[0] < 2)
+    return _C.with_payload(payload, size, values.dtype, values.device)
 
 
 def make_compressed(compressed: Tensor, plain: Tensor, values: Tensor, size: Sequence[int], layout: Any) -> Tensor:
@@ -176,7 +177,7 @@ def dense_to_coo(self: Tensor, sparse_dim: int) -> Tensor:
     blocks = flat_view(self.detach(), sparse_dim)
     filled = blocks != 0
     if filled.ndim > 1:
-        filled = filled.reshape(len(filled), -1).any(1)
+        filled = filled.flatten(1).any(1)
     at = filled.nonzero().reshape(-1)
     return make_coo(_indices(at, size), blocks.index_select(0, at), self.shape, True)
 
@@ -447,7 +448,9 @@ def _combine(name: str, operator: Any, sign: int) -> Callable[..., Tensor]:
 
 def _scaled(values: Tensor, alpha: Any, sign: int) -> Tensor:
     alpha *= sign
-    return values if alpha == 1 else values * alpha if values.dtype is not rl.bool else values & bool(alpha)
+    if values.dtype is rl.bool:
+        return values & bool(alpha)
+    return values if alpha == 1 else (values * alpha).to(values.dtype)
 
 
 def _dense_plus_sparse(name: str, operator: Any, self: Any, other: Tensor, alpha: Any) -> Tensor:
@@ -559,20 +562,18 @@ def sum_dims(self: Tensor, dim: Sequence[int], keepdim: bool = False, dtype: Any
     v = _values(self)
     inner = [d - n + 1 for d in gone if d >= n]
     if inner:
-        v = v.sum(inner, keepdim, dtype=dtype)
+        v = v.sum(inner, dtype=dtype)
     elif dtype is not None or not v.is_floating_point():
         v = v.to(dtype or (v.dtype if v.is_complex() else rl.int64))
     kept = [d for d in range(n) if d not in gone]
-    if not kept and not keepdim:
-        return v.sum(0)
-    indices = self._payload.indices
-    if keepdim:
-        rows = [indices[d] if d not in gone else rl.zeros_like(indices[d]) for d in range(n)]
-        size = [1 if d in gone else s for d, s in enumerate(self.shape)]
+    if kept:
+        rows = self._payload.indices.index_select(0, rl.tensor(kept, dtype=rl.int64))
+        result = _coalesce(_coo(rows, v, [size for d, size in enumerate(self.shape) if d not in gone], False))
     else:
-        rows = [indices[d] for d in kept]
-        size = [s for d, s in enumerate(self.shape) if d not in gone]
-    return _coalesce(_coo(rl.stack(rows), v, size, False))
+        result = v.sum(0)
+    for d in sorted(gone) if keepdim else ():
+        result = result.unsqueeze(d)
+    return result
 
 
 @implements("any", layouts=(COO, CSR, CSC))
@@ -756,9 +757,9 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
     p, n = self._payload, self._payload.indices.shape[0]
     size = [*self.shape[:dim], 1, *self.shape[dim:]]
     if dim > n:
-        return _coo(p.indices, _values(self).unsqueeze(dim - n + 1), size, p.coalesced)
+        return _coo(p.indices, _values(self).unsqueeze(dim - n + 1), size, False)
     zero = p.indices.new_zeros((1, p.indices.shape[1]))
-    return _coo(rl.cat((p.indices[:dim], zero, p.indices[dim:])), _values(self), size, p.coalesced)
+    return _coo(rl.cat((p.indices[:dim], zero, p.indices[dim:])), _values(self), size, False)
 
 
 @implements("select.int", composite=True)
