@@ -268,14 +268,15 @@ static inline auto evaluate(const Params<kParams, P>& params, A... a) {
   }
 }
 
-// Formulas that are right for most values only come with another that tells the rest and one that serves them.
+// Formulas that are right for most values only come with a measure, which is below a limit for those, and with another
+// formula that serves the rest.
 struct NoGuard {
   static constexpr bool kGuards = false;
 };
-template <class IsRare, class Slow>
+template <class M, class Slow>
 struct Guard {
   static constexpr bool kGuards = true;
-  using Test = IsRare;
+  using Measure = M;
   using Serve = Slow;
 };
 
@@ -304,24 +305,28 @@ struct Kernel {
     for (int64_t i = 0; i < n; ++i) o[i] = static_cast<R>(evaluate<F>(params, load<A>(source[K], i)...));
   }
 
-  // The formula for all elements, then `Serve` for the rare ones, whose inputs must still be there. R has their size.
+  // The formula for all elements, then `Serve` for the rare ones, whose inputs must still be there. R is their type.
   template <size_t... K>
   static inline void guarded_loop(char* out, const char* const* in, int64_t n, std::index_sequence<K...>) {
-    using Flag = std::conditional_t<sizeof(R) == 4, int32_t, int64_t>;  // as wide as the elements, to vectorise
+    using Measure = typename G::Measure;
+    using UInt = decltype(Measure()(A()...));
+    const UInt limit = Measure::template limit<R>();
     R buffer[kGuardBlock];
     const bool in_place = ((in[K] == out) | ...);
     R* o = in_place ? buffer : reinterpret_cast<R*>(out);
     const char* const source[] = {in[K]...};
-    Flag rare = 0;
+    UInt most = 0;
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
-      rare |= formula<typename G::Test>()(load<A>(source[K], i)...) ? Flag(1) : Flag(0);
+      const UInt measure = Measure()(load<A>(source[K], i)...);
+      most = measure > most ? measure : most;
       o[i] = formula<F>()(load<A>(source[K], i)...);
     }
-    if (__builtin_expect(rare != 0, 0)) {
+    if (__builtin_expect(most >= limit, 0)) {
       for (int64_t i = 0; i < n; ++i) {
-        if (formula<typename G::Test>()(load<A>(in[K], i)...))
-          o[i] = formula<typename G::Serve>()(load<A>(in[K], i)...);
+        if (Measure()(load<A>(source[K], i)...) >= limit) {
+          o[i] = formula<typename G::Serve>()(load<A>(source[K], i)...);
+        }
       }
     }
     if (in_place) __builtin_memcpy(out, buffer, n * sizeof(R));
@@ -457,10 +462,10 @@ class Registrar {
     hot<Lists...>(op, f);
     (each_swapped<F>(swapped, Lists()), ...);
   }
-  // is_rare says where the formula does not hold and `slow` must be called.
-  template <int kInputs, class... Lists, class F, class IsRare, class Slow>
-  void guarded(const char* op, F, IsRare, Slow) {
-    (each<F, Guard<IsRare, Slow>, 0, kInputs>(op, Lists()), ...);
+  // Where the measure of the inputs is not below its limit, the formula does not hold and `slow` is called.
+  template <int kInputs, class Measure, class... Lists, class F, class Slow>
+  void guarded(const char* op, F, Slow) {
+    (each<F, Guard<Measure, Slow>, 0, kInputs>(op, Lists()), ...);
   }
 
   template <class K, class T>

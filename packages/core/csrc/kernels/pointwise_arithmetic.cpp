@@ -250,16 +250,26 @@ void fill_integer_division(Registrar& ops) {
   ops.add<1, 1, Ints>("rpow_scalar", [](auto a, const auto* p) { return int_pow(p[0], a); });
 }
 
+struct FarApart {
+  template <class T>
+  vm::UInt<T> operator()(T a, T b) const {
+    return fmod_is_far(a, b) ? 1 : 0;
+  }
+  template <class T>
+  static vm::UInt<T> limit() {
+    return 1;
+  }
+};
+
 void fill_floating_division(Registrar& ops) {
-  const auto is_far = [](auto a, auto b) { return fmod_is_far(a, b); };
   ops.binary<Floats>("div_trunc", [](auto a, auto b) { return vm::trunc(a / b); });
-  ops.guarded<2, Floats>(
-      "fmod", [](auto a, auto b) { return fmod_near(a, b); }, is_far, [](auto a, auto b) { return fmod_far(a, b); });
-  ops.guarded<2, Floats>(
-      "remainder", [](auto a, auto b) { return remainder_of(fmod_near(a, b), b); }, is_far,
+  ops.guarded<2, FarApart, Floats>(
+      "fmod", [](auto a, auto b) { return fmod_near(a, b); }, [](auto a, auto b) { return fmod_far(a, b); });
+  ops.guarded<2, FarApart, Floats>(
+      "remainder", [](auto a, auto b) { return remainder_of(fmod_near(a, b), b); },
       [](auto a, auto b) { return remainder_of(fmod_far(a, b), b); });
-  ops.guarded<2, Floats>(
-      "div_floor", [](auto a, auto b) { return floor_divide_of(fmod_near(a, b), a, b); }, is_far,
+  ops.guarded<2, FarApart, Floats>(
+      "div_floor", [](auto a, auto b) { return floor_divide_of(fmod_near(a, b), a, b); },
       [](auto a, auto b) { return floor_divide_of(fmod_far(a, b), a, b); });
 }
 

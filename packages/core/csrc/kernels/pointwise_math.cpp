@@ -171,11 +171,12 @@ void fill_roots(Registrar& ops) {
 }
 
 void fill_exponentials(Registrar& ops) {
-  ops.guarded<1, Floats>("exp", [](auto x) { return vm::exp<0, true>(x); }, RL_FORMULA(exp_ends), RL_FORMULA(exp));
+  ops.guarded<1, vm::Exponentiable, Floats>("exp", [](auto x) { return vm::exp<0, true>(x); }, RL_FORMULA(exp));
   ops.unary<Floats>("exp2", RL_FORMULA(exp2));
   ops.binary<Floats>("ldexp", [](auto x, auto exponent) { return x * vm::exp2(exponent); });
   ops.unary<Floats>("expm1", RL_FORMULA(expm1));
-  ops.unary<Floats>("sigmoid", RL_FORMULA(sigmoid));
+  ops.guarded<1, vm::Exponentiable, Floats>(
+      "sigmoid", [](auto x) { return vm::sigmoid<true>(x); }, RL_FORMULA(sigmoid));
   ops.unary<Floats>("tanh", RL_FORMULA(tanh));
   ops.unary<Floats>("sinh", RL_FORMULA(sinh));
   ops.unary<Floats>("cosh", RL_FORMULA(cosh));
@@ -183,10 +184,9 @@ void fill_exponentials(Registrar& ops) {
 }
 
 void fill_logarithms(Registrar& ops) {
-  const auto ends = RL_FORMULA(log_ends);
-  ops.guarded<1, Floats>("log", [](auto x) { return vm::log<true>(x); }, ends, RL_FORMULA(log));
-  ops.guarded<1, Floats>("log2", [](auto x) { return vm::log2<true>(x); }, ends, RL_FORMULA(log2));
-  ops.guarded<1, Floats>("log10", [](auto x) { return vm::log10<true>(x); }, ends, RL_FORMULA(log10));
+  ops.guarded<1, vm::Normality, Floats>("log", [](auto x) { return vm::log<true>(x); }, RL_FORMULA(log));
+  ops.guarded<1, vm::Normality, Floats>("log2", [](auto x) { return vm::log2<true>(x); }, RL_FORMULA(log2));
+  ops.guarded<1, vm::Normality, Floats>("log10", [](auto x) { return vm::log10<true>(x); }, RL_FORMULA(log10));
   ops.unary<Floats>("log1p", RL_FORMULA(log1p));
   ops.unary<Floats>("asinh", RL_FORMULA(asinh));
   ops.unary<Floats>("acosh", RL_FORMULA(acosh));
@@ -197,13 +197,11 @@ void fill_logarithms(Registrar& ops) {
 }
 
 void fill_trigonometry(Registrar& ops) {
-  const auto is_rare = [](auto x) { return vm::trig_is_rare(x); };
-  ops.guarded<1, Floats>("sin", RL_FORMULA(sin), is_rare, [](auto x) { return slow_sin(x); });
-  ops.guarded<1, Floats>("cos", RL_FORMULA(cos), is_rare, [](auto x) { return slow_cos(x); });
-  ops.guarded<1, Floats>("tan", RL_FORMULA(tan), is_rare, [](auto x) { return slow_tan(x); });
-  ops.guarded<1, Floats>(
+  ops.guarded<1, vm::Reducible, Floats>("sin", RL_FORMULA(sin), [](auto x) { return slow_sin(x); });
+  ops.guarded<1, vm::Reducible, Floats>("cos", RL_FORMULA(cos), [](auto x) { return slow_cos(x); });
+  ops.guarded<1, vm::Reducible, Floats>("tan", RL_FORMULA(tan), [](auto x) { return slow_tan(x); });
+  ops.guarded<1, vm::ReducibleTimesPi, Floats>(
       "sinc", [](auto x) { return sinc_of(vm::sin(decltype(x)(M_PI) * x), x); },
-      [](auto x) { return vm::trig_is_rare(decltype(x)(M_PI) * x); },
       [](auto x) { return sinc_of(slow_sin(decltype(x)(M_PI) * x), x); });
   ops.unary<Floats>("asin", RL_FORMULA(asin));
   ops.unary<Floats>("acos", RL_FORMULA(acos));

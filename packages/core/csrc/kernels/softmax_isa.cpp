@@ -13,6 +13,16 @@ T larger(T a, T b) {
   return b > a ? b : a;
 }
 
+template <int kHalf, class T, class Merge>
+T merged(T* lanes, Merge merge) {
+  for (int l = 0; l < kHalf; ++l) lanes[l] = merge(lanes[l], lanes[l + kHalf]);
+  if constexpr (kHalf == 1) {
+    return lanes[0];
+  } else {
+    return merged<kHalf / 2>(lanes, merge);
+  }
+}
+
 // The sum or the largest of f(i), by `merge`: over independent lanes, then the remainder.
 template <class T, class Merge, class F>
 T fold(int64_t n, T start, Merge merge, F f) {
@@ -23,25 +33,42 @@ T fold(int64_t n, T start, Merge merge, F f) {
     for (int l = 0; l < kLanes; ++l) lanes[l] = merge(lanes[l], f(i + l));
   }
   for (int l = 0; i < n; ++i, ++l) lanes[l] = merge(lanes[l], f(i));
-  for (int half = kLanes / 2; half >= 1; half /= 2) {
-    for (int l = 0; l < half; ++l) lanes[l] = merge(lanes[l], lanes[l + half]);
-  }
-  return lanes[0];
+  return merged<kLanes / 2>(lanes, merge);
 }
 
-// The sum of exp(x - shift), whose terms are kept in `terms` unless it is null.
+// e^x for x <= 0, and 0 where that is no normal number.
+template <class T>
+RL_INLINE T weight(T x) {
+  return x < vm::Real<T>::kExpSubnormal ? T(0) : vm::exp<0, true>(x);
+}
+
+// Writes e^(x - shift) for n elements, a multiple of kLanes, and adds them up lane by lane.
+template <class T>
+RL_INLINE void add_terms(const T* x, T shift, int64_t n, T* terms, T* lanes) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) terms[i] = weight(x[i] - shift);
+  for (int64_t i = 0; i < n; i += kLanes) {
+    for (int l = 0; l < kLanes; ++l) lanes[l] += terms[i + l];
+  }
+}
+
+// The sum of e^(x - shift), whose terms are kept in `terms` unless it is null.
 template <class T>
 T sum_of_exp(const T* x, T shift, int64_t n, T* terms) {
-  constexpr int64_t kBlock = 256;
-  T buffer[kBlock];
+  constexpr int64_t kBlock = 8 * kLanes;
+  T buffer[kBlock], group[kLanes];
   T sum = 0;
-  for (int64_t begin = 0; begin < n; begin += kBlock) {
-    const int64_t m = n - begin < kBlock ? n - begin : kBlock;
-    const T* from = x + begin;
-    T* to = terms != nullptr ? terms + begin : buffer;
-#pragma GCC ivdep
-    for (int64_t i = 0; i < m; ++i) to[i] = vm::exp(from[i] - shift);
-    sum += fold(m, T(0), [](T a, T b) { return a + b; }, [=](int64_t i) { return to[i]; });
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t m = n - i < kBlock ? n - i : kBlock, whole = m & -kLanes;
+    T lanes[kLanes] = {};
+    add_terms(x + i, shift, whole, terms != nullptr ? terms + i : buffer, lanes);
+    if (whole < m) {  // one exponential costs as much as a group of them
+      for (int l = 0; l < kLanes; ++l) group[l] = -vm::Real<T>::kInf;
+      __builtin_memcpy(group, x + i + whole, (m - whole) * sizeof(T));
+      add_terms(group, shift, kLanes, buffer, lanes);
+      if (terms != nullptr) __builtin_memcpy(terms + i + whole, buffer, (m - whole) * sizeof(T));
+    }
+    sum += merged<kLanes / 2>(lanes, [](T a, T b) { return a + b; });
   }
   return sum;
 }
@@ -96,18 +123,18 @@ void columns(const T* x, const T* grad, T* out, int64_t n, int64_t stride, int64
     each(n, stride, m, [&](int64_t j, int64_t at) { top[j] = larger(top[j], x[at]); });
     if constexpr (op == Softmax::Softmax) {
       each(n, stride, m, [&](int64_t j, int64_t at) {
-        out[at] = vm::exp(x[at] - top[j]);
+        out[at] = weight(x[at] - top[j]);
         sum[j] += out[at];
       });
       for (int64_t j = 0; j < m; ++j) sum[j] = 1 / sum[j];
       each(n, stride, m, [&](int64_t j, int64_t at) { out[at] *= sum[j]; });
     } else if constexpr (op == Softmax::LogSoftmax) {
-      each(n, stride, m, [&](int64_t j, int64_t at) { sum[j] += vm::exp(x[at] - top[j]); });
+      each(n, stride, m, [&](int64_t j, int64_t at) { sum[j] += weight(x[at] - top[j]); });
       for (int64_t j = 0; j < m; ++j) sum[j] = vm::log(sum[j]);
       each(n, stride, m, [&](int64_t j, int64_t at) { out[at] = (x[at] - top[j]) - sum[j]; });
     } else {
       for (int64_t j = 0; j < m; ++j) top[j] = vm::abs(top[j]) == vm::Real<T>::kInf ? T(0) : top[j];
-      each(n, stride, m, [&](int64_t j, int64_t at) { sum[j] += vm::exp(x[at] - top[j]); });
+      each(n, stride, m, [&](int64_t j, int64_t at) { sum[j] += weight(x[at] - top[j]); });
       for (int64_t j = 0; j < m; ++j) out[j] = vm::log(sum[j]) + top[j];
     }
   }

@@ -1,7 +1,7 @@
 // Elementary functions on one float or double, written without branches so that a loop over them vectorises. Only for
 // ISA sources, which are compiled with -ffp-contract=off: every lane of a vector and every remainder rounds alike.
 //
-// The error is at most 2 ulp. Polynomials are minimax by the Remez exchange. Methods: W. Cody and W. Waite, Software
+// The error is at most 2.5 ulp. Polynomials are minimax by the Remez exchange. Methods: W. Cody and W. Waite, Software
 // Manual for the Elementary Functions (1980), and the Sun fdlibm notes by K. C. Ng, where no other source is named.
 #pragma once
 #include <math.h>
@@ -47,12 +47,10 @@ struct Real<float> {
   static constexpr float kAtan[] = {-0x1.55554ap-2f, 0x1.9991a6p-3f, -0x1.23b638p-3f, 0x1.b1fa24p-4f, -0x1.f22b4ep-5f};
   static constexpr float kAsin[] = {0x1.55554cp-3f, 0x1.333896p-4f, 0x1.6cab2ep-5f,
                                     0x1.04afacp-5f, 0x1.d75d8cp-7f, 0x1.33f27ap-5f};
-  static constexpr float kTanh[] = {-0x1.55554cp-2f, 0x1.110d3cp-3f, -0x1.b92bb8p-5f, 0x1.595682p-6f, -0x1.9bba5ap-8f};
-  static constexpr float kErf[] = {0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2d2p-4f,  -0x1.b7fbb4p-6f,
-                                   0x1.5419f2p-8f, -0x1.a485dp-11f, 0x1.4ae484p-14f};
-  static constexpr float kErfcEnd = 4;
-  static constexpr float kErfc[] = {-0x1.8a4c0cp-13f, 0x1.212c0cp+0f, 0x1.44356cp-1f,   0x1.bc14e4p-4f,
-                                    -0x1.9d0288p-6f,  0x1.138c0cp-8f, -0x1.cec3dcp-12f, 0x1.6bd518p-16f};
+  static constexpr float kErfEnd = 4;
+  static constexpr float kErfSlope = 0x1.20dd76p+0;
+  static constexpr float kErf[] = {-0x1.f7ac92p-25, 0x1.45f2fap-1,   0x1.a4fa5ep-4, -0x1.39cdccp-6, -0x1.5054acp-13,
+                                   0x1.b4fe8p-10,   -0x1.4bc7a8p-11, 0x1.ed66fp-14, -0x1.3691cap-17};
 };
 
 template <>
@@ -94,6 +92,9 @@ struct Real<double> {
                                     0x1.71de3570f5461p-19, -0x1.ae5e60bcb8e1ep-26, 0x1.5d915b8e60735p-33};
   static constexpr double kCos[] = {0x1.555555555554cp-5,   -0x1.6c16c16c1513fp-10, 0x1.a01a019cab67cp-16,
                                     -0x1.27e4f80535c8ap-22, 0x1.1ee9e89804ee5p-29,  -0x1.8facd73b69e42p-37};
+  static constexpr double kSinHalfTurn[] = {-0x1.5555555555555p-3,  0x1.11111111110c1p-7,   -0x1.a01a01a0148adp-13,
+                                            0x1.71de3a52875c0p-19,  -0x1.ae6454cb25ea7p-26, 0x1.6123cb1c7e709p-33,
+                                            -0x1.ae431a4d50a97p-41, 0x1.8829491394a6cp-49};  // up to pi/2
   static constexpr double kAtan[] = {-0x1.5555555555554p-2, 0x1.9999999999652p-3,  -0x1.2492492475990p-3,
                                      0x1.c71c71b75b594p-4,  -0x1.745d14bba75b0p-4, 0x1.3b136e50b7df5p-4,
                                      -0x1.110c746827f26p-4, 0x1.e17218719ef94p-5,  -0x1.ab7df6e51737bp-5,
@@ -102,22 +103,15 @@ struct Real<double> {
       0x1.5555555555578p-3, 0x1.333333332de8fp-4,  0x1.6db6db7231d24p-5, 0x1.f1c71a89212b4p-6, 0x1.6e8be02eb3a23p-6,
       0x1.1c49d8cb931b6p-6, 0x1.ca21c4c3e31c4p-7,  0x1.757355d74a255p-7, 0x1.61a2f58e60192p-7, 0x1.dfe44e03b83c1p-9,
       0x1.6576af3240642p-6, -0x1.5a9f4eff564fdp-6, 0x1.0c1a4fd412216p-5};
-  static constexpr double kTanh[] = {-0x1.555555555554fp-2,  0x1.11111111107ebp-3,  -0x1.ba1ba1b981af0p-5,
-                                     0x1.664f485a5510ap-6,   -0x1.226e2f30b36a2p-7, 0x1.d6d29fe6d2b3ep-9,
-                                     -0x1.7d900995e91b9p-10, 0x1.34855e2bb7fcdp-11, -0x1.e980808bc28afp-13,
-                                     0x1.5da3302bc2e63p-14,  -0x1.47822b04dc333p-16};
-  static constexpr double kErf[] = {0x1.06eba8214db69p-3,   -0x1.812746b0379e6p-2,  0x1.ce2f21a042b34p-4,
-                                    -0x1.b82ce31284f38p-6,  0x1.565bcd0dbd939p-8,   -0x1.c02db3db49dc3p-11,
-                                    0x1.f9a321e4c735fp-14,  -0x1.f4d1e43610b26p-17, 0x1.b9df30701769ep-20,
-                                    -0x1.5f1f41b08e97bp-23, 0x1.f7b9a5ba9e68dp-27,  -0x1.38ac3da44fd28p-30,
-                                    0x1.0627a6a8e5918p-34};
-  static constexpr double kErfcEnd = 6;
-  static constexpr double kErfc[] = {
-      0x1.f9170f930a021p-26,  0x1.20dd70863afdbp+0,   0x1.45f329c3b0e1cp-1,   0x1.a4f2c43103815p-4,
-      -0x1.3962cec8f11d7p-6,  -0x1.a9d155c295ac2p-13, 0x1.b74f80aa5ccbap-10,  -0x1.22048b33440e5p-11,
-      -0x1.6752a682df318p-16, 0x1.cf32bb4ca2353p-14,  -0x1.0eee7134e8bdap-14, 0x1.9648c07518c33p-16,
-      -0x1.c5f3dd2f1fc84p-18, 0x1.893795ec87039p-20,  -0x1.096dd1232f7ddp-22, 0x1.135aaf28cb4bdp-25,
-      -0x1.a915dcbbe3e9dp-29, 0x1.cc631096ae071p-33,  -0x1.3835767efd204p-37, 0x1.8eef6c99270bep-43};
+  static constexpr double kErfEnd = 6;
+  static constexpr double kErfSlope = 0x1.20dd750429b6dp+0;
+  static constexpr double kErf[] = {
+      0x1.1ae3a914fed80p-56,  0x1.45f306dc9c8d9p-1,   0x1.a4f4e2a1a9b51p-4,   -0x1.396685908d65bp-6,
+      -0x1.b6b6a1c9e3f11p-13, 0x1.bca691df3fc19p-10,  -0x1.35663bdb115adp-11, 0x1.b29af5b600874p-16,
+      0x1.0e32f7a417b8ep-14,  -0x1.f0329e31c1e2ap-16, 0x1.a96e294bd7dafp-19,  0x1.a47e965400f0ep-19,
+      -0x1.116c434f4597ap-19, 0x1.3258720dadb8dp-21,  -0x1.91eea86d13f77p-27, -0x1.1a57b807d3c6cp-24,
+      0x1.291841d78bc7dp-25,  -0x1.722f0753397c2p-27, 0x1.447046ed749abp-29,  -0x1.9d827c1a89824p-32,
+      0x1.7a6730d4eb39cp-35,  -0x1.d9820bbb5a0e0p-39, 0x1.6ba68d1c9727dp-43,  -0x1.02dae42a4c867p-48};
 };
 
 template <class T>
@@ -152,14 +146,23 @@ struct Widened {
   }
 };
 
-// c[0] + c[1] x + ... Unrolled by recursion: a loop in the formula would keep the loop over elements from vectorising.
-template <size_t K = 0, class T, size_t N>
-RL_INLINE T polynomial(T x, const T (&c)[N]) {
-  if constexpr (K + 1 == N) {
+// c[K] + c[K + kStep] x + ... Unrolled by recursion: a loop in the formula would keep the loop over elements from
+// vectorising.
+template <size_t K, size_t kStep, class T, size_t N>
+RL_INLINE T horner(T x, const T (&c)[N]) {
+  if constexpr (K + kStep >= N) {
     return c[K];
   } else {
-    return madd(polynomial<K + 1>(x, c), x, c[K]);
+    return madd(horner<K + kStep, kStep>(x, c), x, c[K]);
   }
+}
+
+// c[0] + c[1] x + ... Long ones in two chains, even and odd: a chain waits for each of its products.
+template <class T, size_t N>
+RL_INLINE T polynomial(T x, const T (&c)[N]) {
+  if constexpr (N < 5) return horner<0, 1>(x, c);
+  const T square = x * x;
+  return madd(horner<1, 2>(square, c), x, horner<0, 2>(square, c));
 }
 
 template <class T>
@@ -187,6 +190,7 @@ template <class T>
 RL_INLINE bool isnan(T x) {
   return x != x;
 }
+
 RL_INLINE float sqrt(float x) { return __builtin_sqrtf(x); }
 RL_INLINE double sqrt(double x) { return __builtin_sqrt(x); }
 
@@ -225,6 +229,32 @@ RL_INLINE T ceil(T x) {
   return r < x ? copysign(r + 1, x) : r;
 }
 #endif
+
+// ---- The common case ----
+
+// What tells whether x is an argument for the quick form of a formula: an integer that is below a limit then.
+struct Magnitude {
+  template <class T>
+  UInt<T> operator()(T x) const {
+    return bits(vm::abs(x));
+  }
+};
+struct Normality {  // of positive numbers
+  template <class T>
+  UInt<T> operator()(T x) const {
+    return bits(x) - bits(Real<T>::kMin);
+  }
+  template <class T>
+  static UInt<T> limit() {
+    return bits_as<UInt<T>>(Real<T>::kInf) - bits_as<UInt<T>>(Real<T>::kMin);
+  }
+};
+struct Exponentiable : Magnitude {  // e^x and e^-x are normal
+  template <class T>
+  static UInt<T> limit() {
+    return bits_as<UInt<T>>(-Real<T>::kExpSubnormal);
+  }
+};
 
 // ---- Exponentials ----
 
@@ -289,12 +319,6 @@ RL_INLINE T exp(T x) {
   return x <= R::kExpHigh - T(M_LN2) * kShift ? finite : x + R::kInf;  // NaN comes through
 }
 
-// Where e^x is subnormal, 0, infinite or NaN.
-template <class T>
-RL_INLINE bool exp_ends(T x) {
-  return !(x >= Real<T>::kExpSubnormal && x <= Real<T>::kExpHigh);
-}
-
 template <class T>
 RL_INLINE T exp2(T x) {
   using R = Real<T>;
@@ -314,9 +338,10 @@ RL_INLINE T expm1(T x) {
   return e.n == 0 ? p : 2 * madd(half, p, half - T(0.5));
 }
 
-template <class T>
+// kBounded: x is Exponentiable.
+template <bool kBounded = false, class T>
 RL_INLINE T sigmoid(T x) {
-  const T z = vm::exp(-vm::abs(x));
+  const T z = vm::exp<0, kBounded>(-vm::abs(x));
   const bool positive = x >= 0;
   const T sum = 1 + z;
   const T y = (positive ? T(1) : z) / sum;
@@ -324,14 +349,29 @@ RL_INLINE T sigmoid(T x) {
   return y - (z - (sum - 1)) * y * (positive ? y : 1 - y);
 }
 
+// e^x = power (1 + rest), for an x whose exponential is normal (or NaN, which the rest passes on).
+template <class T>
+struct Power2 {
+  T power, rest;
+};
+
+template <class T>
+RL_INLINE Power2<T> exp_parts(T x) {
+  using R = Real<T>;
+  const T shifted = madd(x, R::kLog2eHi + R::kLog2eLo, R::kRound);
+  const T n = shifted - R::kRound;
+  T r = madd(-n, R::kLn2Hi, x);
+  r = madd(-n, R::kLn2Lo, r);
+  return {from_bits<T>((bits(shifted) << R::kMantissa) + bits(T(1))), madd(r * r, polynomial(r, R::kExp), r)};
+}
+
+// p / (p + 2), where p = e^2|x| - 1.
 template <class T>
 RL_INLINE T tanh(T x) {
   const T a = vm::abs(x);
-  const T z = x * x;
-  const T small = madd(x * z, polynomial(z, Real<T>::kTanh), x);
-  const T e = vm::exp<0, true>(2 * (a > 22 ? T(22) : a));
-  const T large = copysign(1 - 2 / (e + 1), x);
-  return a >= T(0.55) ? large : small;  // NaN comes through
+  const Power2<T> e = exp_parts(2 * (a > 22 ? T(22) : a));
+  const T p = madd(e.power, e.rest, e.power - 1);
+  return copysign(p / (p + 2), x);
 }
 
 template <class T>
@@ -367,6 +407,7 @@ RL_INLINE Log<T> log_reduced(T x) {
   const UInt<T> e = (b - R::kSqrtHalf + (UInt<T>(R::kBias + 1) << R::kMantissa)) >> R::kMantissa;
   const T m = from_bits<T>(b - ((e - (R::kBias + 1)) << R::kMantissa));
   const T bias = subnormal ? T(R::kBias + 1 + R::kMantissa + 2) : T(R::kBias + 1);
+  if constexpr (kNormal) return {m - 1, from_bits<T>(e | bits(R::kInt)) - (R::kInt + (R::kBias + 1))};
   return {m - 1, (from_bits<T>(e | bits(R::kInt)) - R::kInt) - bias};
 }
 
@@ -399,13 +440,7 @@ RL_INLINE T log_core(Log<T> a, T correction) {
   return madd(a.e, R::kLn2Hi, a.f - (T(0.5) * a.f * a.f - tail));
 }
 
-// Where a logarithm is not that of a positive normal number.
-template <class T>
-RL_INLINE bool log_ends(T x) {
-  return bits(x) - bits(Real<T>::kMin) >= bits(Real<T>::kInf) - bits(Real<T>::kMin);
-}
-
-// kNormal: log_ends(x) is false.
+// kNormal: x is a positive normal number.
 template <bool kNormal = false, class T>
 RL_INLINE T log(T x) {
   const T y = log_core(log_reduced<kNormal>(x), T(0));
@@ -483,10 +518,18 @@ RL_INLINE T softplus(T x) {
 
 // |x| below this is reduced here; beyond, the caller takes the C library (Payne and Hanek's reduction).
 inline constexpr double kTrigLimit = 0x1p20;
-template <class T>
-RL_INLINE bool trig_is_rare(T x) {
-  return !(vm::abs(x) < T(kTrigLimit));
-}
+struct Reducible : Magnitude {
+  template <class T>
+  static UInt<T> limit() {
+    return bits_as<UInt<T>>(T(kTrigLimit));
+  }
+};
+struct ReducibleTimesPi : Magnitude {
+  template <class T>
+  static UInt<T> limit() {
+    return bits_as<UInt<T>>(T(kTrigLimit / M_PI));
+  }
+};
 
 // x = n pi/2 + r + tail, n taken modulo 4.
 template <class T>
@@ -553,6 +596,32 @@ RL_INLINE T cos(T x) {
   const Trig<T> t = trig_reduced(x);
   return quadrant(t, t.n + 1);
 }
+
+#if defined(__FMA__) || defined(__aarch64__)
+// sin(x - n pi), the sign changed for odd n; n is an integer, or half of one and the result is a cosine.
+RL_INLINE double sin_half_turns(double x, double n, uint64_t parity) {
+  // pi in three parts, of 33 bits and twice 53.
+  const double a = madd(-n, 0x1.921fb544p+1, x);
+  const double b = n * 0x1.0b4611a626331p-33, b_lo = madd(n, 0x1.0b4611a626331p-33, -b);
+  const double ab = a - b, lost = (a - ab) - b;
+  const double rest = madd(n, 0x1.1701b839a2520p-87, b_lo) - lost;
+  const double r = ab - rest, tail = (ab - r) - rest;
+  const double z = r * r;
+  const double y = r + madd(z * r, polynomial(z, Real<double>::kSinHalfTurn), madd(-0.5 * z, tail, tail));
+  return from_bits<double>(bits(y) ^ (parity << 63));
+}
+
+RL_INLINE double sin(double x) {
+  const double shifted = madd(x, M_1_PI, Real<double>::kRound);
+  const double y = sin_half_turns(x, shifted - Real<double>::kRound, bits(shifted));
+  return x == 0 ? x : y;
+}
+RL_INLINE double cos(double x) {
+  const double shifted = madd(x, M_1_PI, 0.5) + Real<double>::kRound;
+  return sin_half_turns(x, (shifted - Real<double>::kRound) - 0.5, bits(shifted));
+}
+#endif
+
 template <class T>
 RL_INLINE T tan(T x) {
   const Trig<T> t = trig_reduced(x);
@@ -647,16 +716,14 @@ RL_INLINE T atan2(T y, T x) {
 
 // ---- Error function ----
 
-// x P(x^2) up to 1, then 1 - exp(-Q(|x|)): the form of N. Juffa's erff (2012), with our own polynomials.
+// 1 - e^-Q(|x|), with a polynomial for Q(x) / x - 2 / sqrt(pi).
 template <class T>
 RL_INLINE T erf(T x) {
   using R = Real<T>;
   const T a = vm::abs(x);
-  const T small = madd(x, polynomial(x * x, R::kErf), x);
-  const T end = a < R::kErfcEnd ? a : R::kErfcEnd;
-  const T large = 1 - vm::exp<0, true>(-polynomial(end, R::kErfc));
-  const T y = a < 1 ? small : copysign(large, x);
-  return isnan(x) ? x : y;
+  const T end = a > R::kErfEnd ? R::kErfEnd : a;
+  const Power2<T> e = exp_parts(madd(-end, R::kErfSlope, -end * polynomial(end, R::kErf)));
+  return copysign(madd(-e.power, e.rest, 1 - e.power), x);
 }
 
 // ---- Powers ----
