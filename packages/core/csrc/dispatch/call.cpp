@@ -341,10 +341,10 @@ PyObject* arg_to_object(const Arg& a) {
   return nullptr;
 }
 
-// The type of the results of all overloads of an op, rushlight.return_types.<op>.
-static PyTypeObject* result_type(const OpRecord* op) {
+PyTypeObject* named_result(const OpRecord* op) {
   static auto* types = new std::unordered_map<std::string, PyTypeObject*>();
   std::string name = op->name_text.substr(0, op->name_text.find('.'));
+  if (size_t colons = name.find("::"); colons != std::string::npos) name.replace(colons, 2, "_");
   PyTypeObject*& type = (*types)[name];
   if (!type) {
     name = "rushlight.return_types." + name;
@@ -362,7 +362,7 @@ static PyTypeObject* result_type(const OpRecord* op) {
 PyObject* results(const Op* op, Ref<Tensor>* values, int n) {
   auto* record = static_cast<const OpRecord*>(op);
   bool named = static_cast<int>(record->result_names.size()) == n;
-  Ref<> tuple = Ref<>::check(named ? PyStructSequence_New(result_type(record)) : PyTuple_New(n));
+  Ref<> tuple = Ref<>::check(named ? PyStructSequence_New(named_result(record)) : PyTuple_New(n));
   for (int i = 0; i < n; ++i)
     named ? PyStructSequence_SetItem(tuple.get(), i, values[i].release_object())
           : (void)PyTuple_SET_ITEM(tuple.get(), i, values[i].release_object());

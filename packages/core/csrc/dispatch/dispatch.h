@@ -40,6 +40,8 @@ struct OpRecord : Op {
 OpRecord* parse_schema(const std::string& schema);  // throws; the record lives as long as the process
 OpRecord* find_op(const std::string& name);         // null: none
 void add_op(OpRecord*);
+// The type of the named results of all overloads of an op, rushlight.return_types.<op>.
+PyTypeObject* named_result(const OpRecord*);
 
 // The Python callable over one name: its overloads in the order of registration.
 struct Operator {

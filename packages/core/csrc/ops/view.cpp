@@ -878,46 +878,127 @@ PyObject* inplace_kernel(Call& c) {
   return Py_NewRef(object(t));
 }
 
-// New sizes over the same storage. Where that is too small the tensor gets a bigger one with the elements so far; views
-// keep the old one.
-void resize(Tensor* t, int ndim, const int64_t* sizes) {
-  int64_t numel = checked_numel(ndim, sizes);
-  Ref<Tensor> shaped(new_tensor(t->dtype, {kMeta, -1}, ndim));
-  std::copy_n(sizes, ndim, shaped->sizes);
-  set_contiguous_strides(shaped.get());
+// Makes the storage of a tensor big enough for its elements; everything else over the storage follows.
+void reserve(Tensor* t, int64_t extent) {
   int64_t need;
-  if (__builtin_add_overflow(numel, t->offset, &need) || __builtin_mul_overflow(need, itemsize(t->dtype), &need))
-    fail(PyExc_RuntimeError, "resize_: Storage size calculation overflowed with sizes=%s",
-         shape_text(ndim, sizes).c_str());
-  if (numel && need > t->storage->nbytes) {
-    int64_t size = itemsize(t->dtype), n = need / size, had = t->storage->nbytes / size, one = 1;
-    Ref<Tensor> grown = empty(1, &n, t->dtype, t->device);
-    if (had) copy_into(view(grown.get(), 1, &had, &one, 0).get(), view(t, 1, &had, &one, 0).get());
-    std::swap(t->storage, grown->storage);
+  if (__builtin_add_overflow(extent, t->offset, &need) || __builtin_mul_overflow(need, itemsize(t->dtype), &need))
+    fail(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=%s", shape_text(t).c_str());
+  if (!extent || need <= t->storage->nbytes) return;
+  if (t->is_cpu() || t->device.type == kMeta) return resize_storage(root_of(t->storage), need);
+  int64_t size = itemsize(t->dtype), n = need / size, had = t->storage->nbytes / size, one = 1;
+  Ref<Tensor> grown = empty(1, &n, t->dtype, t->device);
+  if (had) copy_into(view(grown.get(), 1, &had, &one, 0).get(), view(t, 1, &had, &one, 0).get());
+  std::swap(t->storage, grown->storage);
+}
+
+// The tensor becomes those elements of the storage, of which there is more where they need it.
+void become(Tensor* t, Storage* s, int ndim, const int64_t* sizes, const int64_t* strides, int64_t offset) {
+  if (offset < 0) fail(PyExc_RuntimeError, "Tensor: invalid storage offset %lld", static_cast<ll>(offset));
+  checked_numel(ndim, sizes);
+  Ref<Tensor> shaped(new_tensor(t->dtype, s->device, ndim));
+  std::copy_n(sizes, ndim, shaped->sizes);
+  std::copy_n(strides, ndim, shaped->strides);
+  shaped->offset = offset;
+  shaped->storage = retain(s);
+  reserve(shaped.get(), extent_of(ndim, sizes, strides));
+  std::swap(t->storage, shaped->storage);
+  t->device = s->device;
+  set_geometry(t, ndim, sizes, strides, offset);
+}
+
+void resize(const char* op, Tensor* t, int ndim, const int64_t* sizes) {
+  if (t->flags & kRequiresGrad)
+    fail(PyExc_RuntimeError, "cannot resize variables that require grad (%s). Call detach() first.", op);
+  Dims strides(ndim);
+  int64_t step = 1;
+  for (int d = ndim - 1; d >= 0; --d) {
+    strides[d] = step;
+    if (__builtin_mul_overflow(step, std::max<int64_t>(sizes[d], 1), &step)) checked_numel(ndim, sizes);
   }
-  set_geometry(t, ndim, sizes, shaped->strides, t->offset);
+  become(t, t->storage, ndim, sizes, strides.v, t->offset);
 }
 
 PyObject* resize_kernel(Call& c) {
-  resize(c.args[0].tensor, c.args[1].count, c.args[1].ints);
+  resize("resize_", c.args[0].tensor, c.args[1].count, c.args[1].ints);
   return Py_NewRef(object(c.args[0].tensor));
 }
 PyObject* resize_as_kernel(Call& c) {
-  resize(c.args[0].tensor, c.args[1].tensor->ndim, c.args[1].tensor->sizes);
+  resize("resize_as_", c.args[0].tensor, c.args[1].tensor->ndim, c.args[1].tensor->sizes);
   return Py_NewRef(object(c.args[0].tensor));
 }
+// ---- set_: the tensor becomes another name for the memory of a tensor or storage
 
-// set_(source): the tensor becomes another name for the source's memory.
+void check_settable(const Tensor* t) {
+  if (t->flags & kRequiresGrad && !t->grad_fn && !(thread_word() & kNoGrad))
+    fail(PyExc_RuntimeError,
+         "a leaf Variable that requires grad is being used in an in-place operation (set_). Do it under no_grad().");
+}
+
+void check_source(const Tensor* t, DType source) {
+  if (t->dtype != source)
+    fail(PyExc_RuntimeError,
+         "Could not set tensor of type %s to a tensor of type %s: set_ shares memory and does not convert.",
+         name(source), name(t->dtype));
+}
+
 PyObject* set_kernel(Call& c) {
   Tensor *t = c.args[0].tensor, *source = c.args[1].tensor;
-  if (t->dtype != source->dtype)
-    fail(PyExc_RuntimeError, "set_: the source must have the dtype %s of the tensor, got %s", name(t->dtype),
-         describe(source).c_str());
-  Storage* old = t->storage;
-  t->storage = retain(source->storage);
-  t->device = source->device;
-  set_geometry(t, source->ndim, source->sizes, source->strides, source->offset);
-  release(old);
+  check_source(t, source->dtype);
+  check_settable(t);
+  become(t, source->storage, source->ndim, source->sizes, source->strides, source->offset);
+  return Py_NewRef(object(t));
+}
+
+PyObject* set_empty_kernel(Call& c) {
+  Tensor* t = c.args[0].tensor;
+  check_settable(t);
+  int64_t size = 0, stride = 1;
+  Ref<Tensor> none = empty(1, &size, t->dtype, t->device);
+  become(t, none->storage, 1, &size, &stride, 0);
+  return Py_NewRef(object(t));
+}
+
+// The storage of a Tensor, UntypedStorage or TypedStorage.
+Storage* source_storage(const Tensor* t, const Arg& a) {
+  check_settable(t);
+  PyObject* source = a.none() ? Py_None : a.object;
+  if (is_tensor(source)) {
+    check_source(t, as_tensor(source)->dtype);
+    return as_tensor(source)->storage;
+  }
+  Storage* s;
+  if (storage_from_object(source, &s)) return s;
+  DType dtype;
+  Ref<> untyped(PyObject_GetAttrString(source, "_untyped_storage")), type(PyObject_GetAttrString(source, "dtype"));
+  PyErr_Clear();
+  if (!untyped || !type || !storage_from_object(untyped.get(), &s) || !dtype_from_object(type.get(), &dtype))
+    fail(PyExc_TypeError, "set_(): argument 'source' must be a Storage or Tensor, not %s", Py_TYPE(source)->tp_name);
+  if (dtype != t->dtype)
+    fail(PyExc_RuntimeError, "Expected a Storage of type %s or an UntypedStorage, but got type %s for 'source'",
+         name(t->dtype), name(dtype));
+  return s;
+}
+
+PyObject* set_storage_kernel(Call& c) {
+  Tensor* t = c.args[0].tensor;
+  Storage* s = source_storage(t, c.args[1]);
+  int64_t size = s->nbytes / itemsize(t->dtype), stride = 1;
+  become(t, s, 1, &size, &stride, 0);
+  return Py_NewRef(object(t));
+}
+
+PyObject* set_part_kernel(Call& c) {
+  Tensor* t = c.args[0].tensor;
+  const Arg &size = c.args[3], &stride = c.args[4];
+  Dims strides(size.count);
+  if (stride.count && stride.count != size.count)
+    fail(PyExc_RuntimeError, "unequal size length (%d) and stride length (%d)", size.count, stride.count);
+  int64_t step = 1;
+  for (int d = size.count - 1; d >= 0; --d) {
+    strides[d] = stride.count ? stride.ints[d] : step;
+    if (__builtin_mul_overflow(step, std::max<int64_t>(size.ints[d], 1), &step)) checked_numel(size.count, size.ints);
+  }
+  become(t, source_storage(t, c.args[1]), size.count, size.ints, strides.v, c.args[2].i);
   return Py_NewRef(object(t));
 }
 
@@ -1062,7 +1143,10 @@ void register_view_ops() {
       {"as_strided_", inplace_kernel<as_strided_kernel>, true},
       {"resize_", resize_kernel, true},
       {"resize_as_", resize_as_kernel, true},
+      {"set_", set_empty_kernel, true},
       {"set_.source_Tensor", set_kernel, true},
+      {"set_.source_Storage", set_storage_kernel, true},
+      {"set_.source_Storage_storage_offset", set_part_kernel, true},
   };
   register_natives(natives, sizeof natives / sizeof *natives);
 }

@@ -170,6 +170,16 @@ PyObject* op_info(PyObject*, PyObject* arg) {
   });
 }
 
+// named_result(op name) -> the type of its results, None where they have no names
+PyObject* py_named_result(PyObject*, PyObject* arg) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    const char* name = PyUnicode_AsUTF8(arg);
+    if (!name) return nullptr;
+    const OpRecord* op = op_named(name);
+    return Py_NewRef(op->result_names.empty() ? Py_None : reinterpret_cast<PyObject*>(named_result(op)));
+  });
+}
+
 PyObject* set_hook(PyObject*, PyObject* args) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     const char* name;
@@ -321,6 +331,7 @@ PyMethodDef methods[] = {{"define_op", define_op, METH_VARARGS, nullptr},
                          {"add_overload", add_overload, METH_VARARGS, nullptr},
                          {"set_kernel", set_kernel, METH_VARARGS, nullptr},
                          {"op_info", op_info, METH_O, nullptr},
+                         {"named_result", py_named_result, METH_O, nullptr},
                          {"set_hook", set_hook, METH_VARARGS, nullptr},
                          {"register_device_type", py_register_device_type, METH_O, nullptr},
                          {"add_method", add_method, METH_VARARGS, nullptr},
@@ -356,6 +367,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_dtype_type(module.get());
     init_size_type(module.get());
     init_device_type(module.get());
+    init_storage_type(module.get());
     init_tensor_type(module.get());
     init_operator_type(module.get());
     init_generator_type(module.get());

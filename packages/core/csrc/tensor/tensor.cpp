@@ -20,7 +20,47 @@ constexpr int kFreeTensors = 128;
 Tensor* g_free[kFreeTensors];
 int g_nfree = 0;
 
+// All live tensors form a ring, so that memory that moves takes its tensors along.
+struct Linked : Tensor {
+  Linked *next, *prev;
+};
+struct Ring {
+  Linked head;
+  Ring() { head.next = head.prev = &head; }
+} g_live;
+
+void link(Tensor* t) {
+  auto* l = static_cast<Linked*>(t);
+  l->prev = &g_live.head;
+  l->next = g_live.head.next;
+  l->next->prev = g_live.head.next = l;
+}
+
+void unlink(Tensor* t) {
+  auto* l = static_cast<Linked*>(t);
+  l->next->prev = l->prev;
+  l->prev->next = l->next;
+}
+
 }  // namespace
+
+extern const int kTensorSize;
+const int kTensorSize = sizeof(Linked);  // of the Python object
+
+void follow(Storage* root) {
+  for (Linked* t = g_live.head.next; t != &g_live.head; t = t->next) {
+    if (!t->storage || root_of(t->storage) != root) continue;
+    for (Storage* s = t->storage; s != root; s = s->alias) {
+      s->data = root->data;
+      s->nbytes = root->nbytes;
+      s->read_only = root->read_only;
+      Py_XINCREF(root->owner);
+      Py_XSETREF(s->owner, root->owner);
+    }
+    Py_CLEAR(t->array);
+    finish(t);
+  }
+}
 
 Tensor* allocate_tensor(PyTypeObject* type) {
   Tensor* t;
@@ -40,6 +80,7 @@ Tensor* allocate_tensor(PyTypeObject* type) {
   t->base = nullptr;
   t->sizes = t->dims;
   t->ndim = 0;
+  link(t);
   return t;
 }
 
@@ -79,6 +120,7 @@ void destroy_tensor(PyObject* self) {
   auto* t = as_tensor(self);
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
+  unlink(t);
   if (t->weakrefs) PyObject_ClearWeakRefs(self);
   Py_CLEAR(t->array);
   Py_CLEAR(t->dict);
@@ -178,14 +220,13 @@ Ref<Tensor> empty(int ndim, const int64_t* sizes, DType dtype, Device device) {
   return t;
 }
 
-// Elements that a geometry reaches beyond its first one; throws on negative strides and overflow.
-static int64_t extent_of(int ndim, const int64_t* sizes, const int64_t* strides) {
+int64_t extent_of(int ndim, const int64_t* sizes, const int64_t* strides) {
   int64_t extent = 1;
   for (int d = 0; d < ndim; ++d) {
     if (sizes[d] == 0) return 0;
     int64_t reach;
     if (strides[d] < 0)
-      fail(PyExc_RuntimeError, "as_strided: Negative strides are not supported at the moment, got strides: %s",
+      fail(PyExc_RuntimeError, "Negative strides are not supported at the moment, got strides: %s",
            shape_text(ndim, strides).c_str());
     if (__builtin_mul_overflow(sizes[d] - 1, strides[d], &reach) || __builtin_add_overflow(extent, reach, &extent))
       fail(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=%s and strides=%s",

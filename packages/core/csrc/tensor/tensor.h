@@ -26,6 +26,18 @@ inline Storage* retain(Storage* s) {
   ++s->refs;
   return s;
 }
+inline Storage* root_of(Storage* s) {  // the storage of which it is an alias, in the end
+  while (s->alias) s = s->alias;
+  return s;
+}
+// A storage (no alias) gets the memory of another one, which it keeps; tensors and aliases over it follow. What it had
+// stays where anything but one tensor uses the storage, since an array or a running kernel may still read it.
+void move_storage(Storage* to, Storage* memory);
+// New elements are arbitrary. Smaller ones keep their memory, which tensors may still reach.
+void resize_storage(Storage*, int64_t nbytes);
+bool resizable(const Storage*);                  // false: the memory is another's
+PyObject* storage_object(Storage*);              // new reference: the one UntypedStorage of a storage
+bool storage_from_object(PyObject*, Storage**);  // borrowed; false: not an UntypedStorage
 
 // ---- tensors; all throw rl::Error
 // A tensor without storage whose sizes and strides are still to be filled in; finish() completes it.
@@ -33,6 +45,8 @@ Tensor* new_tensor(DType, Device, int ndim);
 void set_contiguous_strides(Tensor*);
 void finish(Tensor*);  // numel, contiguity and data pointer from sizes, strides, offset and storage
 void set_geometry(Tensor*, int ndim, const int64_t* sizes, const int64_t* strides, int64_t offset);
+int64_t extent_of(int ndim, const int64_t* sizes, const int64_t* strides);  // elements from the first to the last
+void follow(Storage* root);  // gives all tensors and aliases over a storage its address and size
 
 Ref<Tensor> empty(int ndim, const int64_t* sizes, DType, Device);
 inline Ref<Tensor> empty_like(const Tensor* t, DType d) { return empty(t->ndim, t->sizes, d, t->device); }
@@ -92,6 +106,7 @@ void init_tensor_type(PyObject* module);
 void init_dtype_type(PyObject* module);
 void init_device_type(PyObject* module);
 void init_size_type(PyObject* module);
+void init_storage_type(PyObject* module);
 
 PyObject* dtype_object(DType);  // borrowed
 bool dtype_from_object(PyObject*,

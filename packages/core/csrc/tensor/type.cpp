@@ -13,6 +13,7 @@
 namespace rl {
 
 Tensor* allocate_tensor(PyTypeObject* type);
+extern const int kTensorSize;
 void destroy_tensor(PyObject* self);
 
 namespace {
@@ -121,6 +122,10 @@ PyObject* get_base(PyObject* self, void*) {
   Tensor* b = self_of(self)->base;
   return Py_NewRef(b ? object(b) : Py_None);
 }
+PyObject* get_attributes(PyObject* self, void*) {
+  PyObject* dict = self_of(self)->dict;
+  return Py_NewRef(dict && PyDict_GET_SIZE(dict) ? dict : Py_None);
+}
 PyObject* get_version(PyObject* self, void*) { return PyLong_FromUnsignedLong(self_of(self)->storage->version); }
 template <uint8_t type>
 PyObject* get_is_type(PyObject* self, void*) {
@@ -182,6 +187,8 @@ PyGetSetDef getset[] = {
     {"requires_grad", get_requires_grad, set_requires_grad, "Whether gradients are recorded for it.", nullptr},
     {"data", get_data, set_data, "The same memory without history and with a version counter of its own.", nullptr},
     {"_base", get_base, nullptr, "The tensor of which this is a view, or None.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {"_attributes", get_attributes, nullptr, "Its own attributes, None where it has none.", nullptr},
     {"_version", get_version, nullptr, "How often the memory was written in place.", nullptr},
     {"is_cpu", get_is_type<kCPU>, nullptr, "True on the CPU.", nullptr},
     {"is_meta", get_is_type<kMeta>, nullptr, "True for tensors without memory.", nullptr},
@@ -232,6 +239,21 @@ PyObject* m_data_ptr(PyObject* self, PyObject*) {
     if (self_of(self)->flags & kLayout)
       fail(PyExc_RuntimeError, "Cannot access data pointer of Tensor that doesn't have storage");
     return PyLong_FromVoidPtr(self_of(self)->data);
+  });
+}
+PyObject* m_untyped_storage(PyObject* self, PyObject*) {
+  return guard<PyObject*>(nullptr, [&] {
+    if (self_of(self)->flags & kLayout)
+      fail(PyExc_NotImplementedError, "Cannot access storage of a tensor that is not strided. Take its parts' storages.");
+    return storage_object(self_of(self)->storage);
+  });
+}
+PyObject* m_is_set_to(PyObject* self, PyObject* other) {
+  return guard<PyObject*>(nullptr, [&] {
+    if (!is_tensor(other))
+      fail(PyExc_TypeError, "is_set_to(): argument 'tensor' must be Tensor, not %s", Py_TYPE(other)->tp_name);
+    Tensor *a = self_of(self), *b = self_of(other);
+    return PyBool_FromLong(root_of(a->storage) == root_of(b->storage) && same_geometry(a, b));
   });
 }
 PyObject* m_is_floating(PyObject* self, PyObject*) { return PyBool_FromLong(is_floating(self_of(self)->dtype)); }
@@ -396,6 +418,8 @@ PyMethodDef methods[] = {
      "Elements between the start of the storage and the first element."},
     {"element_size", m_element_size, METH_NOARGS, "Bytes per element."},
     {"data_ptr", m_data_ptr, METH_NOARGS, "The address of the first element."},
+    {"untyped_storage", m_untyped_storage, METH_NOARGS, "The UntypedStorage that holds the elements."},
+    {"is_set_to", m_is_set_to, METH_O, "Whether both tensors are the same elements of the same storage."},
     {"is_floating_point", m_is_floating, METH_NOARGS, "True for a floating-point dtype."},
     {"is_complex", m_is_complex, METH_NOARGS, "True for a complex dtype."},
     {"is_signed", m_is_signed, METH_NOARGS, "True for a signed dtype."},
@@ -599,7 +623,8 @@ int ass_subscript(PyObject* self, PyObject* key, PyObject* value) {
 PyObject* iter(PyObject* self) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     if (!self_of(self)->ndim) fail(PyExc_TypeError, "iteration over a 0-d tensor");
-    Ref<> parts = Ref<>::check(unbind(self_of(self), 0));
+    bool override = self_of(self)->flags & kOverride;  // the parts are of the subclass then
+    Ref<> parts = Ref<>::check(override ? PyObject_CallMethod(self, "unbind", nullptr) : unbind(self_of(self), 0));
     return PyObject_GetIter(parts.get());
   });
 }
@@ -680,8 +705,8 @@ PyType_Slot slots[] = {SLOT(tp_new, tensor_new),
                        SLOT(sq_contains, contains),
                        {Py_tp_doc, const_cast<char*>("An n-dimensional array of one dtype on one device.")},
                        {}};
-PyType_Spec spec = {"rushlight.Tensor", sizeof(Tensor), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+PyType_Spec spec = {"rushlight.Tensor", kTensorSize, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                    slots};
 
 }  // namespace
 

@@ -37,16 +37,26 @@ MODULES = {
 }
 """Modules below rushlight."""
 
-OWN = frozenset({"array_api", "cuda", "fft", "signal", "sparse", "testing", "utils", "utils.dlpack", "utils.hooks"})
+OWN = frozenset({
+    "array_api", "cuda", "fft", "return_types", "serialization", "signal", "sparse", "storage", "testing", "utils",
+    "utils.dlpack", "utils.hooks",
+})  # fmt: skip
 """Modules of the core that are imported when they are first asked for."""
 
 OWN_FUNCTIONS = {
-    "sparse_compressed_tensor": "sparse",
-    "sparse_coo_tensor": "sparse",
-    "sparse_csc_tensor": "sparse",
-    "sparse_csr_tensor": "sparse",
+    name: module
+    for module, names in {
+        "serialization": "load save",
+        "sparse": "sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor",
+        "storage": """
+            BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage
+            DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage TypedStorage
+            UntypedStorage from_file
+        """,
+    }.items()
+    for name in names.split()
 }
-"""Functions of rushlight that such a module brings."""
+"""Functions and classes of rushlight that such a module brings."""
 
 OWN_METHODS = {
     name: module

@@ -1,7 +1,9 @@
-"""Methods of Tensor that are not operators: legacy construction, copying, pickling."""
+"""Methods of Tensor that are not operators: legacy construction, storages, copying, pickling."""
 
 from __future__ import annotations
 
+import sys
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -169,53 +171,91 @@ def array_wrap(self: Any, array: Any, context: Any = None, return_scalar: bool =
     return _C.from_numpy(np.asarray(array))
 
 
+# -- storages
+
+
+def storage(self: Any) -> Any:
+    """The TypedStorage over the tensor's memory: all of it, also where the tensor is a part."""
+    from .storage import TypedStorage
+
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+
+def storage_type(self: Any) -> Any:
+    """The legacy type of the tensor's storage, as `FloatStorage`."""
+    from .storage import LEGACY
+
+    return LEGACY[self.storage().pickle_storage_type()]
+
+
+def is_shared(self: Any) -> bool:
+    """Whether other processes can share the tensor's memory."""
+    return self.untyped_storage().is_shared()
+
+
+def share_memory_(self: Any) -> Any:
+    """Moves the memory to where other processes can share it: see `UntypedStorage.share_memory_`."""
+    self.untyped_storage().share_memory_()
+    return self
+
+
+def is_pinned(self: Any, device: Any = None) -> bool:
+    """Whether the memory is page-locked for a CUDA device, which no memory of this build is."""
+    return False
+
+
+def pin_memory(self: Any, device: Any = None) -> Any:
+    """A copy in page-locked memory.
+
+    Raises:
+        RuntimeError: There is no accelerator to lock memory for.
+    """
+    raise RuntimeError("Cannot access accelerator device when none is available: pin_memory() needs one.")
+
+
 # -- copies and pickles
 
 
-def _restore(tensor: Any, cls: type, requires_grad: bool, attributes: dict[str, Any] | None) -> Any:
+def _with_state(tensor: Any, like: Any) -> Any:
+    cls = type(like)
     if cls is not _C.Tensor:
         tensor = tensor.as_subclass(cls)
-    if requires_grad:
+    if like.requires_grad:
         tensor.requires_grad_()
-    if attributes:
-        vars(tensor).update(attributes)
     return tensor
 
 
-def rebuild(
-    cls: type, data: np.ndarray, dtype: Any, device: str, requires_grad: bool, attributes: dict[str, Any] | None
-) -> Any:
-    """A tensor from what `reduce` returned."""
-    tensor = _C.from_numpy(data)
-    if tensor.dtype is not dtype:
-        tensor = tensor.view(dtype)
-    return _restore(tensor.to(device), cls, requires_grad, attributes)
-
-
 def reduce(self: Any, protocol: int) -> tuple[Any, ...]:
-    """What pickle keeps of a tensor: its elements, not its history or the rest of its memory."""
-    if self.requires_grad and not self.is_leaf:
-        raise RuntimeError(
-            "Cannot pickle a tensor that has a grad_fn: only leaves have a state of their own, "
-            f"got grad_fn={self.grad_fn}. Call detach() first."
-        )
+    """What pickle keeps of a tensor: its storage and geometry, so that sharing survives; not its history."""
+    from . import _rebuild
+
     if self._payload is not None:
         from .sparse import reduce as reduce_sparse
 
         return reduce_sparse(self)
-    plain = self.detach().cpu()
-    array = np.array((plain.view(_C.int16) if self.dtype is _C.bfloat16 else plain).numpy())
-    attributes = getattr(self, "__dict__", None) if type(self) is not _C.Tensor else None
-    return rebuild, (type(self), array, self.dtype, str(self.device), self.requires_grad, attributes)
+    attributes, cls = self._attributes, type(self)
+    if self.is_meta:
+        make: Any = _rebuild.rebuild_meta_tensor
+        arguments: tuple[Any, ...] = (self.dtype, tuple(self.shape), self.stride(), self.requires_grad)
+    else:
+        make = _rebuild.rebuild_tensor_v2
+        hooks: Any = OrderedDict()  # PyTorch keeps hooks here, which it refuses to save
+        arguments = (self.storage(), self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, hooks)
+    if cls is _C.Tensor and not attributes:
+        return make, arguments
+    return _rebuild.rebuild_from_type, (make, cls, arguments, attributes or {})
 
 
 def copy(self: Any) -> Any:
     """A new tensor object over the same memory."""
-    return _restore(self.detach(), type(self), self.requires_grad, getattr(self, "__dict__", None))
+    result = _with_state(self.detach(), self)
+    if attributes := self._attributes:
+        vars(result).update(attributes)
+    return result
 
 
 def deepcopy(self: Any, memo: dict[int, Any]) -> Any:
-    """A leaf with a copy of the memory, and of the gradient where there is one."""
+    """A leaf over a copy of the storage, which copies of tensors that share it share again; and of the gradient."""
     if id(self) in memo:
         return memo[id(self)]
     if self.requires_grad and not self.is_leaf:
@@ -225,12 +265,30 @@ def deepcopy(self: Any, memo: dict[int, Any]) -> Any:
         )
     from copy import deepcopy as deep
 
-    attributes = deep(vars(self), memo) if getattr(self, "__dict__", None) else None
-    result = _restore(self.detach().clone(), type(self), self.requires_grad, attributes)
-    memo[id(self)] = result
+    if self._payload is not None:
+        plain = self.detach().clone()
+    else:
+        storage = deep(self.untyped_storage(), memo)
+        plain = storage._tensor(self.dtype, self.storage_offset(), self.shape, self.stride())
+    result = memo[id(self)] = _with_state(plain, self)
+    if attributes := self._attributes:
+        vars(result).update(deep(attributes, memo))
     if self.requires_grad and self.grad is not None:
         result.grad = deep(self.grad, memo)
     return result
+
+
+class _MultiprocessingHook:
+    """First on sys.meta_path until `multiprocessing` is in use, which then learns to send storages without a copy."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name.startswith("multiprocessing.") and hasattr(
+            sys.modules.get("multiprocessing.reduction"), "ForkingPickler"
+        ):
+            sys.meta_path.remove(self)
+            from . import _shared_memory
+
+            _shared_memory.register()
 
 
 def install() -> None:
@@ -249,8 +307,15 @@ def install() -> None:
         "where": where,
         "__array_wrap__": array_wrap,
         "__array_priority__": 1000,  # above ndarray's: NumPy leaves operators and the type of results to Tensor
+        "storage": storage,
+        "storage_type": storage_type,
+        "is_shared": is_shared,
+        "share_memory_": share_memory_,
+        "is_pinned": is_pinned,
+        "pin_memory": pin_memory,
         "__copy__": copy,
         "__deepcopy__": deepcopy,
     }
     for name, method in methods.items():
         _C.add_method(name, method)
+    sys.meta_path.insert(0, _MultiprocessingHook())

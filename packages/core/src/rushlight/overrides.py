@@ -146,7 +146,7 @@ def _torch_function(cls: type, func: Callable[..., Any], types: Any, args: Any =
 def _as_class(value: Any, cls: type) -> Any:
     if isinstance(value, _C.Tensor) and not isinstance(value, cls):
         return value.as_subclass(cls)
-    if type(value) in (tuple, list):
+    if isinstance(value, tuple | list) and not isinstance(value, _C.Size):  # results with names too
         return type(value)(_as_class(item, cls) for item in value)
     return value
 

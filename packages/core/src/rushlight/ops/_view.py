@@ -768,12 +768,49 @@ resize_as_ = Op(
     doc="`resize_` to the sizes of another tensor.",
 ).samples(lambda make, dtype: [Sample((make(6), make(2, 2)))], lambda x, template: x[:4].reshape(template.shape))
 set_ = Op(
+    "set_(Tensor(a!) self) -> Tensor(a!)",
+    reads_strides=True,
+    function=False,
+    differentiable=False,
+    doc="Makes the tensor empty, over memory of its own.",
+).samples(lambda make, dtype: [Sample((make(2),))], lambda x: x[:0])
+set_source_tensor = Op(
     "set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
     reads_strides=True,
     function=False,
     differentiable=False,
     doc="Makes the tensor another name for the memory of `source`.",
 ).samples(lambda make, dtype: [Sample((make(2), make(3)))], lambda x, source: source)
+set_source_storage = Op(
+    "set_.source_Storage(Tensor(a!) self, Any source) -> Tensor(a!)",
+    reads_strides=True,
+    function=False,
+    differentiable=False,
+    doc="Makes the tensor all elements of a storage (an UntypedStorage, or a TypedStorage of the tensor's dtype).",
+).samples(
+    lambda make, dtype: [Sample((make(2), make(3).storage()))], lambda x, source: np.array(source.tolist(), x.dtype)
+)
+set_source_part = Op(
+    "set_.source_Storage_storage_offset(Tensor(a!) self, Any source, int storage_offset, int[] size, int[] stride=[])"
+    " -> Tensor(a!)",
+    reads_strides=True,
+    function=False,
+    differentiable=False,
+    doc="""Makes the tensor part of the memory of a storage or tensor, which grows where it is too small.
+
+    Args:
+        source: An UntypedStorage, or a TypedStorage or Tensor of the tensor's dtype.
+        storage_offset: Elements before the first one.
+        size: Sizes.
+        stride: Strides in elements; those of a contiguous tensor by default.
+
+    Raises:
+        RuntimeError: The storage is another's memory and too small.
+    """,
+).samples(
+    lambda make, dtype: [Sample((make(2), make(6), 1, (2, 2), (2, 1)))],
+    lambda x, source, offset, size, stride: source[1:5].reshape(2, 2),
+)
 
 
 # -- shared by rules

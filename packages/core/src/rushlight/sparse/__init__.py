@@ -12,8 +12,8 @@ taken apart by their attributes, without a copy::
 from .._public import claim as _claim
 from . import _methods
 from ._construct import (
-    _rebuild_sparse_tensor as _rebuild_sparse_tensor,
     empty_of_layout as empty_of_layout,
+    rebuild as rebuild,
     reduce as reduce,
     sparse_compressed_tensor as sparse_compressed_tensor,
     sparse_coo_tensor as sparse_coo_tensor,

@@ -8,6 +8,7 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 
+from .._rebuild import rebuild_sparse_tensor
 from . import _kernels
 from ._kernels import COO, CSC, CSR
 
@@ -260,10 +261,11 @@ def empty_of_layout(layout: Any, size: Sequence[int], dtype: Any, device: Any) -
 
 def reduce(t: Tensor) -> tuple[Any, ...]:
     """What pickle keeps of a sparse tensor: the layout and the parts."""
-    return _rebuild_sparse_tensor, (t.layout, t._payload.state(t.shape), t.requires_grad)
+    # PyTorch knows two arguments, and forgets that gradients are recorded.
+    return rebuild_sparse_tensor, (t.layout, t._payload.state(t.shape), True)[: 3 if t.requires_grad else 2]
 
 
-def _rebuild_sparse_tensor(layout: Any, data: tuple[Any, ...], requires_grad: bool = False) -> Tensor:
+def rebuild(layout: Any, data: tuple[Any, ...], requires_grad: bool = False) -> Tensor:
     """A sparse tensor from what `reduce` returned; the parts are checked, for a file may say anything."""
     if layout is COO:
         indices, values, size, *coalesced = data

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import OrderedDict
+from typing import Any, cast
 
 import rushlight as rl
 from rushlight import Tensor
@@ -41,6 +42,16 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        if type(self) is not Parameter:
+            return cast(tuple[Any, ...], super().__reduce_ex__(protocol))
+        from rushlight._rebuild import rebuild_parameter, rebuild_parameter_with_state
+
+        arguments: Any = (self.detach(), self.requires_grad, OrderedDict())  # PyTorch keeps hooks there, and saves none
+        if self._attributes:
+            return rebuild_parameter_with_state, (*arguments, self._attributes)
+        return rebuild_parameter, arguments
 
 
 class Buffer(Tensor):
