@@ -304,3 +304,34 @@ def test_a_malformed_schema_says_where():
 def test_a_name_is_registered_once():
     with pytest.raises(ValueError, match=r"the operator 'add.Tensor' is registered already"):
         Op("add.Tensor(Tensor self, Tensor other) -> Tensor", family=pointwise()).define()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, out: torch.gather(x, 0, torch.tensor([0, 1]), out=out),
+        lambda x, out: torch.neg(x, out=out),
+        lambda x, out: torch.where(x > 0, x, x, out=out),
+        lambda x, out: torch.take(x, torch.tensor([0, 1]), out=out),
+        lambda x, out: torch.sort(x, out=(out, torch.empty(2, dtype=torch.int64))),
+    ],
+)
+def test_out_of_another_dtype_is_refused(call):
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype float32, but got float64 instead"):
+        call(torch.ones(2), torch.empty(2, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, out: torch.add(x, x, out=out),
+        lambda x, out: torch.cat([x[:1], x[1:]], out=out),
+        lambda x, out: torch.cumsum(x, 0, out=out),
+        lambda x, out: torch.stack([x[0], x[1]], out=out),
+    ],
+)
+def test_out_of_another_dtype_is_cast_to(call):
+    out = torch.empty(2, dtype=torch.float64)
+    assert call(torch.ones(2), out) is out
+    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
+        call(torch.ones(2), torch.empty(2, dtype=torch.int64))

@@ -313,3 +313,25 @@ def test_an_index_out_of_bounds_is_named_wherever_it_is():
     for call in (lambda: x[rows, columns], lambda: x.index_put((rows, columns), torch.tensor(1.0))):
         with pytest.raises(IndexError, match="index -51 is out of bounds for dimension 1 with size 50"):
             call()
+
+
+def test_unravel_index():
+    places = np.random.default_rng(0).integers(0, 24, (3, 5))
+    for ours, numpys in zip(
+        torch.unravel_index(torch.from_numpy(places), (2, 3, 4)), np.unravel_index(places, (2, 3, 4)), strict=True
+    ):
+        np.testing.assert_array_equal(ours.numpy(), numpys)
+    assert torch.unravel_index(torch.tensor(3), 5)[0] == 3
+    assert torch.unravel_index(torch.tensor([0]), ()) == ()
+    with pytest.raises(TypeError, match="expected 'indices' to be integer dtype"):
+        torch.unravel_index(torch.tensor([1.0]), (2,))
+    with pytest.raises(ValueError, match="'shape' cannot have negative values"):
+        torch.unravel_index(torch.tensor([1]), (2, -1))
+
+
+def test_nonzero_static():
+    x = torch.tensor([[1, 0], [2, 3]])
+    assert x.nonzero_static(size=2).tolist() == [[0, 0], [1, 0]]
+    assert x.nonzero_static(size=4, fill_value=9).tolist() == [[0, 0], [1, 0], [1, 1], [9, 9]]
+    with pytest.raises(RuntimeError, match="'size' must be an non-negative integer"):
+        x.nonzero_static(size=-1)

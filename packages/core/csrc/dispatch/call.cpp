@@ -96,6 +96,15 @@ PyObject* dispatch(Call& c) {
   return run(c);
 }
 
+static PyTypeObject* result_type(const OpRecord* op);
+
+// What a Python kernel returns, as the named tuple that the schema promises.
+static PyObject* named_results(const OpRecord* op, Ref<> result) {
+  const auto n = static_cast<Py_ssize_t>(op->result_names.size());
+  if (n < 2 || !PyTuple_CheckExact(result.get()) || PyTuple_GET_SIZE(result.get()) != n) return result.release();
+  return PyObject_CallOneArg(reinterpret_cast<PyObject*>(result_type(op)), result.get());
+}
+
 PyObject* run_python(Call& c, PyObject* fn) {
   Ref<> args, kwargs;
   int npositional = static_cast<const OpRecord*>(c.op)->npositional;
@@ -109,7 +118,8 @@ PyObject* run_python(Call& c, PyObject* fn) {
       if (PyDict_SetItem(kwargs.get(), static_cast<const OpRecord*>(c.op)->names[i], value.get()) < 0) return nullptr;
     }
   }
-  return PyObject_Call(fn, args.get(), kwargs.get());
+  Ref<> result = Ref<>::check(PyObject_Call(fn, args.get(), kwargs.get()));
+  return named_results(static_cast<const OpRecord*>(c.op), std::move(result));
 }
 
 static PyObject* run_kernel(Call& c) {
@@ -153,13 +163,17 @@ void resize_out(const Op* op, Tensor* out, int ndim, const int64_t* sizes) {
   set_geometry(out, ndim, fresh->sizes, fresh->strides, 0);
 }
 
+void check_target_dtype(const Op* op, DType value, DType target) {
+  if (!can_cast(value, target))
+    fail(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s", legacy_name(value),
+         legacy_name(target));
+  if (value != target && static_cast<const OpRecord*>(op)->exact)
+    fail(PyExc_RuntimeError, "Expected out tensor to have dtype %s, but got %s instead (%s)", name(value), name(target),
+         op->name);
+}
+
 void write_result(const Op* op, Tensor* target, Tensor* value, bool is_out) {
-  if (!can_cast(value->dtype, target->dtype))
-    fail(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s", legacy_name(value->dtype),
-         legacy_name(target->dtype));
-  if (static_cast<const OpRecord*>(op)->exact && value->dtype != target->dtype)
-    fail(PyExc_RuntimeError, "Expected object of scalar type %s but got scalar type %s for argument '%s' (%s)",
-         legacy_name(value->dtype), legacy_name(target->dtype), is_out ? "out" : "self", op->name);
+  check_target_dtype(op, value->dtype, target->dtype);
   if (is_out) {
     if (target->device != value->device)
       fail(PyExc_RuntimeError, "%s: Expected out tensor to have device %s, but got %s instead", op->name,

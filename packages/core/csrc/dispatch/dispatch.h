@@ -98,6 +98,8 @@ PyObject* without_kernel(Call&);  // NotImplementedError, or the CPU's result wh
 void write_result(const Op*, Tensor* target, Tensor* value, bool is_out);
 void check_writable(const Op*, const Tensor* target);
 void resize_out(const Op*, Tensor* out, int ndim, const int64_t* sizes);
+// Refuses a target of a dtype that the op does not write its result in.
+void check_target_dtype(const Op*, DType value, DType target);
 
 void push_mode(PyObject* mode);
 void pop_mode();

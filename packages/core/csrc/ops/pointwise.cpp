@@ -194,9 +194,7 @@ Plan make_plan(Call& c) {
 
 // Refuses targets that the result does not fit, or whose memory the write would corrupt. out= is resized.
 void check_target(const Plan& p, const Call& c, Tensor* target) {
-  if (!can_cast(p.output, target->dtype))
-    fail(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s", legacy_name(p.output),
-         legacy_name(target->dtype));
+  check_target_dtype(p.op, p.output, target->dtype);
   if (c.inplace) {
     if (target->ndim != p.ndim || !std::equal(p.sizes, p.sizes + p.ndim, target->sizes))
       fail(PyExc_RuntimeError, "output with shape %s doesn't match the broadcast shape %s", shape_text(target).c_str(),

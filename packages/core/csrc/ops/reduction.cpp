@@ -202,6 +202,9 @@ PyObject* aminmax_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
   const uint64_t mask = dim_mask("aminmax", c.args[1], self->ndim);
   const Shape shape = reduced_shape(self, mask, c.args[2].to_bool());
+  if (!shape.reduced && !c.args[1].none())
+    fail(PyExc_IndexError, "aminmax(): Expected reduction dim %lld to have non-zero size.",
+         static_cast<long long>(c.args[1].i));
   if (!shape.reduced)
     fail(PyExc_RuntimeError,
          "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");

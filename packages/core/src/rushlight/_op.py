@@ -85,7 +85,7 @@ class Op:
         arbitrary: Whether equal calls give different values, as random numbers or uninitialised memory.
         reads_strides: Whether the result depends on where the elements are in memory, as that of `as_strided`.
         exact: Whether `out=` and the in-place form take only tensors of the dtype of the result, not those that it
-            can be cast to.
+            can be cast to; by default so but for pointwise and composite ops.
         auxiliary: How many of the last results only serve the gradient rule: they carry no gradient themselves.
         doc: Docstring of the public function, Google style.
 
@@ -111,7 +111,7 @@ class Op:
         dynamic: bool = False,
         arbitrary: bool = False,
         reads_strides: bool = False,
-        exact: bool = False,
+        exact: bool | None = None,
         auxiliary: int = 0,
         doc: str | None = None,
     ) -> None:
@@ -138,7 +138,7 @@ class Op:
         self.dynamic = dynamic
         self.arbitrary = arbitrary
         self.reads_strides = reads_strides
-        self.exact = exact
+        self.exact = family.name not in ("pointwise", "composite") if exact is None else exact
         self.auxiliary = auxiliary
         self.doc = doc
         self.grads: dict[tuple[str, ...], Any] = {}

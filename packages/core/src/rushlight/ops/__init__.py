@@ -17,6 +17,7 @@ FAMILIES = (
     "_creation",
     "_factory",
     "_fft",
+    "_histogram",
     "_indexing",
     "_join",
     "_matmul",

@@ -209,6 +209,7 @@ def _broadcast(*tensors: Any) -> Any:
 complex_ = (
     Op(
         "complex(Tensor real, Tensor imag) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         exact=True,
         doc="""A complex tensor of two real ones.
@@ -230,6 +231,7 @@ complex_ = (
 polar = (
     Op(
         "polar(Tensor abs, Tensor angle) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         exact=True,
         doc="A complex tensor of magnitudes `abs` and angles `angle` in radians.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -481,6 +482,7 @@ index_reduce = (
     Op(
         "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)"
         " -> Tensor",
+        exact=True,
         family=COMPOSITE,
         inplace=True,
         doc="""The slices of `source` that go to the same index of a dimension, reduced to one.
@@ -557,6 +559,7 @@ def _index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, includ
 take_along_dim = (
     Op(
         "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         doc="`gather` whose other dimensions broadcast; without `dim` over all elements in order.",
     )
@@ -760,6 +763,92 @@ argwhere = (
     .composite(lambda self: nonzero.operator(self))
     .samples(unary(), np.argwhere)
 )
+nonzero_static = (
+    Op(
+        "nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor",
+        family=COMPOSITE,
+        differentiable=False,
+        doc="""`nonzero` with a fixed number of rows: the first `size` of them, or all and then rows of `fill_value`.
+
+        Args:
+            input: Tensor of any shape.
+            size: Rows of the result.
+            fill_value: What rows hold that no element stands for.
+
+        Returns:
+            Tensor (size, dimensions of the input) of int64.
+
+        Raises:
+            RuntimeError: `size` is negative.
+        """,
+    )
+    .composite(lambda self, *, size, fill_value: _nonzero_static(self, size, fill_value))
+    .samples(
+        lambda make, dtype: (
+            Sample((make(3, 4),), {"size": size, "fill_value": fill}) for size, fill in ((5, -1), (14, 7), (0, 0))
+        ),
+        lambda x, size, fill_value: np.concatenate(
+            (np.argwhere(x), np.full((size, x.ndim), fill_value)), dtype=np.int64
+        )[:size],
+    )
+)
+unravel_index = (
+    Op(
+        "unravel_index(Tensor indices, int[1] shape) -> Tensor[]",
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        differentiable=False,
+        doc="""Coordinates of the elements of a tensor of `shape` that positions in row-major order name.
+
+        Args:
+            indices: Integer tensor of any shape.
+            shape: Sizes, or one size.
+
+        Returns:
+            Tuple of int64 tensors, one a dimension, in the shape of `indices`. Positions beyond the last one wrap
+            around.
+
+        Raises:
+            TypeError: `indices` are not integers.
+            ValueError: A size is negative.
+
+        Example:
+            >>> rushlight.unravel_index(rushlight.tensor([5, 2]), (2, 3))
+            (tensor([1, 0]), tensor([2, 2]))
+        """,
+    )
+    .composite(lambda indices, shape: _unravel_index(indices, shape))
+    .samples(
+        lambda make, dtype: [
+            Sample((_C.tensor([[5, 7], [0, 11]], device=make.device), (3, 4))),
+            Sample((_C.tensor(3, device=make.device), (4,))),
+        ],
+        lambda x, shape: np.unravel_index(x, shape),
+    )
+)
+
+
+def _nonzero_static(x: Any, size: int, fill_value: int) -> Any:
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got size={size}")
+    rows = x.new_full((size, x.ndim), fill_value, dtype=_C.int64)
+    if x.device.type != "meta":
+        found = nonzero.operator(x)[:size]
+        rows[: len(found)] = found
+    return rows
+
+
+def _unravel_index(indices: Any, shape: Sequence[int]) -> tuple[Any, ...]:
+    if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype is _C.bool:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if any(n < 0 for n in shape):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
+    steps = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
+    indices = indices.to(_C.int64)
+    return tuple(indices // max(step, 1) % n for step, n in zip(steps, shape, strict=True))
+
+
 where_condition = (
     Op(
         "where(Tensor condition) -> Tensor[]",

@@ -26,6 +26,7 @@ def _lists(*calls: tuple[Any, ...]) -> Sampler:
 cat = (
     Op(
         "cat(Tensor[] tensors, int dim=0) -> Tensor",
+        exact=False,
         family=FUNCTION,
         method=False,
         aliases=("concat", "concatenate"),
@@ -56,6 +57,7 @@ cat = (
 stack = (
     Op(
         "stack(Tensor[] tensors, int dim=0) -> Tensor",
+        exact=False,
         family=FUNCTION,
         method=False,
         doc="""Tensors of one shape side by side in a new dimension.

@@ -55,6 +55,7 @@ dot = (
 vdot = (
     Op(
         "vdot(Tensor self, Tensor other) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         doc="Sum of the products of two vectors, the first conjugated.",
     )
@@ -116,6 +117,7 @@ baddbmm = (
 addbmm = (
     Op(
         "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         inplace=True,
         doc="`beta * input + alpha * (batch1 @ batch2).sum(0)`.",
@@ -144,6 +146,7 @@ outer = (
 addr = (
     Op(
         "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+        exact=False,
         family=COMPOSITE,
         inplace=True,
         doc="`beta * input + alpha * outer(vec1, vec2)`.",
@@ -156,6 +159,7 @@ addr = (
 )
 matmul = Op(
     "matmul(Tensor self, Tensor other) -> Tensor",
+    exact=True,
     family=COMPOSITE,
     doc="""Matrix product of vectors, matrices and batches of them, whose batch dimensions broadcast.
 
@@ -191,6 +195,7 @@ matmul = Op(
 inner = (
     Op(
         "inner(Tensor self, Tensor other) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         doc="Sums of products over the last dimension of both.",
     )
@@ -200,6 +205,7 @@ inner = (
 tensordot = (
     Op(
         "tensordot(Tensor self, Tensor other, Any dims=2) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         method=False,
         doc="Products summed over pairs of dimensions: the last `dims` with the first, or two lists of dimensions.",

@@ -50,6 +50,7 @@ def _sum_dtype(x: Any, dtype: Any) -> Any:
 cumsum = (
     Op(
         "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+        exact=False,
         family=REDUCTION,
         inplace=True,
         doc="""Sums of the elements up to each one along `dim`.
@@ -94,6 +95,7 @@ reverse_cumsum = (
 cumprod = (
     Op(
         "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+        exact=False,
         family=REDUCTION,
         inplace=True,
         doc="Products of the elements up to each one along `dim`; integers and bool in int64.",
@@ -232,7 +234,12 @@ argsort_stable = (
     .samples(lambda make, dtype: (Sample((make(3, 4),), {"stable": True}),), lambda x, stable: _order(np, x, -1))
 )
 msort = (
-    Op("msort(Tensor self) -> Tensor", family=COMPOSITE, doc="The elements in order along the first dimension.")
+    Op(
+        "msort(Tensor self) -> Tensor",
+        exact=True,
+        family=COMPOSITE,
+        doc="The elements in order along the first dimension.",
+    )
     .composite(lambda self: self.sort(0).values)
     .samples(lambda make, dtype: (Sample((make(4, 3),)), Sample((make(5),))), lambda x: _sorted(np, x, 0)[0])
 )
@@ -395,6 +402,7 @@ searchsorted_number = (
     Op(
         "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? "
         "side=None, Tensor? sorter=None) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         method=False,
         differentiable=False,
@@ -410,6 +418,7 @@ searchsorted_number = (
 bucketize = (
     Op(
         "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         method=False,
         differentiable=False,
@@ -425,6 +434,7 @@ bucketize = (
 bucketize_number = (
     Op(
         "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         method=False,
         differentiable=False,
@@ -522,6 +532,7 @@ isin_of_number = (
 histc = (
     Op(
         "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         differentiable=False,
         doc="Histogram of `bins` equal bins between `min` and `max` (between the extremes where those are equal); what "
@@ -536,6 +547,7 @@ histc = (
 quantile = (
     Op(
         'quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor',
+        exact=True,
         family=COMPOSITE,
         doc="""Quantiles of the elements, of all or along `dim`.
 
@@ -562,6 +574,7 @@ quantile_number = (
     Op(
         'quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> '
         "Tensor",
+        exact=True,
         family=COMPOSITE,
         doc=quantile.doc,
     )
@@ -575,6 +588,7 @@ nanquantile = (
     Op(
         'nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> '
         "Tensor",
+        exact=True,
         family=COMPOSITE,
         doc="`quantile` of the elements that are not NaN.",
     )
@@ -585,6 +599,7 @@ nanquantile_number = (
     Op(
         'nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> '
         "Tensor",
+        exact=True,
         family=COMPOSITE,
         doc=nanquantile.doc,
     )

@@ -231,6 +231,7 @@ def _unary(
     **options: Any,
 ) -> Op:
     options.setdefault("inplace", True)
+    options.setdefault("exact", promote == "same")
     op = Op(f"{name}(Tensor self) -> Tensor", family=pointwise(promote), doc=doc, **options).array(kernel)
     if grad is not NotImplemented:
         op.grad(self=grad)
@@ -382,6 +383,7 @@ round = _unary(
 round_decimals = (
     Op(
         "round.decimals(Tensor self, *, int decimals) -> Tensor",
+        exact=True,
         family=pointwise(loop="round_decimals"),
         inplace=True,
         doc=round.doc,
@@ -474,6 +476,7 @@ isposinf = _unary(
     lambda xp, x: xp.isposinf(x),
     None,
     promote="bool",
+    exact=True,
     differentiable=False,
     inplace=False,
 )
@@ -483,6 +486,7 @@ isneginf = _unary(
     lambda xp, x: xp.isneginf(x),
     None,
     promote="bool",
+    exact=True,
     differentiable=False,
     inplace=False,
 )
@@ -492,6 +496,7 @@ signbit = _unary(
     lambda xp, x: xp.signbit(x) if x.dtype.kind == "f" else x < 0,
     None,
     promote="bool",
+    exact=True,
     differentiable=False,
     inplace=False,
 )
@@ -796,6 +801,7 @@ bitwise_right_shift = _binary(
 where = (
     Op(
         "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
+        exact=True,
         family=pointwise("where", "where"),
         numbers=True,
         doc="""`input` where `condition` holds, else `other`.
@@ -970,6 +976,7 @@ addcdiv = (
 nan_to_num = (
     Op(
         "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         inplace=True,
         doc="NaN and infinities replaced: by 0, the largest and the smallest finite number where not given.",

@@ -199,6 +199,7 @@ log_normal = _drawn_like(log_normal_)
 geometric = _drawn_like(geometric_, (0.3,))
 bernoulli = Op(
     f"bernoulli(Tensor self, *, {_GENERATOR}) -> Tensor",
+    exact=False,
     family=FUNCTION,
     differentiable=False,
     arbitrary=True,
@@ -295,6 +296,7 @@ normal_floats.composite(
 multinomial = (
     Op(
         f"multinomial(Tensor self, int num_samples, bool replacement=False, *, {_GENERATOR}) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         differentiable=False,
         arbitrary=True,

@@ -61,6 +61,7 @@ diag_embed = (
 diag = (
     Op(
         "diag(Tensor self, int diagonal=0) -> Tensor",
+        exact=True,
         family=COMPOSITE,
         doc="The matrix with a vector on a diagonal, or a copy of a matrix's diagonal.",
     )

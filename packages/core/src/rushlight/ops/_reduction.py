@@ -51,6 +51,7 @@ def _over_dims(
 sum_ = (
     Op(
         "sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        exact=False,
         family=REDUCTION,
         doc="""Sum of the elements, over all dimensions or those of `dim`.
 
@@ -75,6 +76,7 @@ sum_ = (
 nansum = (
     Op(
         "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        exact=False,
         family=REDUCTION,
         doc="`sum` with every NaN as zero.",
     )
@@ -87,6 +89,7 @@ nansum = (
 mean = (
     Op(
         "mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        exact=False,
         family=REDUCTION,
         doc="""Mean of the elements, over all dimensions or those of `dim`.
 
@@ -125,6 +128,7 @@ nanmean = (
 prod = (
     Op(
         "prod(Tensor self, int? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        exact=False,
         family=REDUCTION,
         doc="Product of the elements, over all dimensions or along `dim`; integers and bool in int64.",
     )
@@ -233,7 +237,7 @@ def _extreme(name: str, place: str, adjective: str) -> tuple[Op, Op, Op]:
         Tensor, or (values, indices) with `dim`: the first of equals, and NaN if there is any.
     """
     whole = (
-        Op(f"{name}(Tensor self) -> Tensor", family=REDUCTION, doc=doc)
+        Op(f"{name}(Tensor self) -> Tensor", family=REDUCTION, exact=False, doc=doc)
         .array(lambda xp, x: getattr(xp, name)(x))
         .grad(self="grad * eq(self, result) / sum(eq(self, result))")
         .samples(lambda make, dtype: (Sample((make(*shape),)) for shape in ((), (5,), (3, 4))))
@@ -339,6 +343,7 @@ def _spread(name: str, root: bool, with_mean: bool) -> tuple[Op, ...]:
             f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
             f"{results}",
             family=REDUCTION,
+            exact=False,
             method=not with_mean,
             doc=doc,
         )
@@ -352,13 +357,20 @@ def _spread(name: str, root: bool, with_mean: bool) -> tuple[Op, ...]:
                 Sample((make(4, 3).t(), 1), {"correction": 2}),
             )
         ),
-        Op(f"{name}(Tensor self, bool unbiased=True) -> {results}", family=REDUCTION, method=not with_mean, doc=doc)
+        Op(
+            f"{name}(Tensor self, bool unbiased=True) -> {results}",
+            family=REDUCTION,
+            exact=False,
+            method=not with_mean,
+            doc=doc,
+        )
         .array(lambda xp, x, unbiased: array(xp, x, None, int(unbiased), False))
         .grad(self=rule("None", "unbiased", "False"))
         .samples(lambda make, dtype: (Sample((make(3, 4), False)),)),
         Op(
             f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> {results}",
             family=REDUCTION,
+            exact=False,
             method=not with_mean,
             doc=doc,
         )
@@ -405,6 +417,7 @@ vector_norm = (
 norm = (
     Op(
         'norm(Tensor self, Any p="fro", int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor',
+        exact=True,
         family=COMPOSITE,
         doc="""Norm of vectors, or the Frobenius norm of matrices, over `dim` (by default of the flattened tensor).
 

@@ -99,6 +99,7 @@ log_softmax_backward = (
 logsumexp = (
     Op(
         "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+        exact=False,
         family=REDUCTION,
         doc="`log(sum(exp(input)))` over the dimensions of `dim`, without overflow; integers compute in the default "
         "dtype.",

@@ -438,7 +438,8 @@ chunk = Op(
 
 
 def _unsafe(record: Op, schema: str) -> Op:
-    name = record.base
+    name, sampler = record.base, record.sampler
+    assert sampler is not None
     return (
         Op(
             f"unsafe_{schema} -> Tensor(a)[]",
@@ -447,7 +448,7 @@ def _unsafe(record: Op, schema: str) -> Op:
             "tensors that overlap.",
         )
         .grad(self="cat_grads(dim)")
-        .samples(record.sampler, record.reference)
+        .samples(sampler, record.reference)
     )
 
 
