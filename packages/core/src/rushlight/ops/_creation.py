@@ -211,7 +211,6 @@ complex_ = (
         "complex(Tensor real, Tensor imag) -> Tensor",
         exact=True,
         family=COMPOSITE,
-        exact=True,
         doc="""A complex tensor of two real ones.
 
         Args:
@@ -233,7 +232,6 @@ polar = (
         "polar(Tensor abs, Tensor angle) -> Tensor",
         exact=True,
         family=COMPOSITE,
-        exact=True,
         doc="A complex tensor of magnitudes `abs` and angles `angle` in radians.",
     )
     .composite(lambda abs, angle: _complex(abs * angle.cos(), abs * angle.sin()))

@@ -113,7 +113,8 @@ histogramdd_edges = _grid(
 
 
 def _reference(x: np.ndarray, bins: Any, between: Sequence[float], density: bool) -> Any:
-    hist, edges = np.histogramdd(x, bins, np.reshape(between, (2, 2)).tolist(), density)
+    bounds: Any = (between[:2], between[2:])
+    hist, edges = np.histogramdd(x, bins, bounds, density)
     return hist, tuple(edges)
 
 
