@@ -94,8 +94,9 @@ void row(const T* x, const T* grad, T* out, int64_t n) {
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - top) - shift;
     } else {
-      const T shift = vm::abs(top) == vm::Real<T>::kInf ? T(0) : top;
-      *out = vm::log(sum_of_exp<T>(x, shift, n, nullptr)) + shift;
+      const bool infinite = vm::abs(top) == vm::Real<T>::kInf;
+      *out = infinite ? vm::log(fold(n, T(0), plus, [=](int64_t i) { return vm::exp(x[i]); }))
+                      : vm::log(sum_of_exp<T>(x, top, n, nullptr)) + top;
     }
   }
 }
@@ -134,7 +135,7 @@ void columns(const T* x, const T* grad, T* out, int64_t n, int64_t stride, int64
       each(n, stride, m, [&](int64_t j, int64_t at) { out[at] = (x[at] - top[j]) - sum[j]; });
     } else {
       for (int64_t j = 0; j < m; ++j) top[j] = vm::abs(top[j]) == vm::Real<T>::kInf ? T(0) : top[j];
-      each(n, stride, m, [&](int64_t j, int64_t at) { sum[j] += weight(x[at] - top[j]); });
+      each(n, stride, m, [&](int64_t j, int64_t at) { sum[j] += vm::exp(x[at] - top[j]); });
       for (int64_t j = 0; j < m; ++j) out[j] = vm::log(sum[j]) + top[j];
     }
   }
