@@ -291,3 +291,48 @@ def test_a_subclass_writes_step():
     optimizer.step()
     assert w.item() == 0.5
     assert seen == [1]
+
+
+def sparse_loss(rows, padding_idx=None):
+    torch.manual_seed(0)
+    table = nn.Embedding(6, 3, padding_idx=padding_idx, sparse=True, dtype=torch.float64)
+    return table, lambda: (table(torch.tensor(rows)) ** 2).sum().backward()
+
+
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"momentum": 0.9, "nesterov": True}, {"maximize": True}])
+def test_sgd_of_sparse_gradients(options):
+    table, backward = sparse_loss([[1, 2, 4], [4, 5, 2]], padding_idx=2)
+    start = table.weight.detach().numpy().copy()
+    optimizer = optim.SGD(table.parameters(), lr=0.1, **options)
+    steps = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        backward()
+        assert table.weight.grad.is_sparse
+        steps.append(table.weight.grad.to_dense().numpy())
+        assert not steps[-1][[0, 2, 3]].any()
+        optimizer.step()
+    np.testing.assert_allclose(table.weight.detach().numpy(), sgd(start, steps, 0.1, **options))
+
+
+def test_sparse_adam():
+    table, backward = sparse_loss([1, 4, 4])
+    start = table.weight.detach().numpy().copy()
+    optimizer = optim.SparseAdam(table.parameters(), lr=0.1, eps=1e-14)  # added at another place than Adam's
+    steps = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        backward()
+        steps.append(table.weight.grad.to_dense().numpy()[[1, 4]])
+        optimizer.step()
+    expected = adam(start[[1, 4]], steps, 0.1, eps=1e-14)
+    np.testing.assert_allclose(table.weight.detach().numpy()[[1, 4]], expected)
+    np.testing.assert_array_equal(table.weight.detach().numpy()[[0, 2, 3, 5]], start[[0, 2, 3, 5]])
+    table.weight.grad = torch.ones(6, 3, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="does not support dense gradients"):
+        optimizer.step()
+
+
+def test_embedding_refuses_scaled_sparse_gradients():
+    with pytest.raises(RuntimeError, match="scale_grad_by_freq not supported with sparse"):
+        nn.functional.embedding(torch.tensor([0]), torch.ones(2, 3), scale_grad_by_freq=True, sparse=True)

@@ -21,7 +21,8 @@ void register_layer(const Layer&);
 struct LayoutKernel {
   PyObject* layout;
   PyObject* fn;
-  bool composite;  // over other operators, and differentiable through them
+  bool composite;     // over other operators, and differentiable through them
+  PyObject* inplace;  // null, or a callable that writes to its first argument, for the `op_` form
 };
 // What core keeps beside the public part of an Op.
 struct OpRecord : Op {

@@ -95,6 +95,15 @@ PyObject* layout_layer(Call& c, void* composites) {
     ++c.args[0].tensor->storage->version;
     return r.release();
   }
+  if (c.inplace && kernel && kernel->inplace) {
+    Tensor* self = c.args[0].tensor;
+    if (!(self->flags & kLayout)) check_writable(c.op, self);
+    Ref<> done = Ref<>::check(run_python(c, kernel->inplace));
+    if (done.get() != Py_NotImplemented) {
+      ++self->storage->version;
+      return Py_NewRef(object(self));
+    }
+  }
   Tensor* target = c.inplace ? c.args[0].tensor : c.out && is_tensor(c.out) ? as_tensor(c.out) : nullptr;
   if (c.out && !target) fail(PyExc_RuntimeError, "%s: out= of several tensors takes strided tensors only", c.op->name);
   PyObject* out = std::exchange(c.out, nullptr);
@@ -150,26 +159,24 @@ PyObject* py_set_payload(PyObject*, PyObject* args) {
   });
 }
 
-// set_layout_kernel(op, layout, callable, composite)
+// set_layout_kernel(op, layout, callable, composite, inplace)
 PyObject* set_layout_kernel(PyObject*, PyObject* args) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     const char* name;
-    PyObject *layout, *fn;
+    PyObject *layout, *fn, *inplace;
     int composite;
-    if (!PyArg_ParseTuple(args, "sOOp:set_layout_kernel", &name, &layout, &fn, &composite)) return nullptr;
+    if (!PyArg_ParseTuple(args, "sOOpO:set_layout_kernel", &name, &layout, &fn, &composite, &inplace)) return nullptr;
     OpRecord* op = find_op(name);
     if (!op) fail(PyExc_KeyError, "%s: no such operator", name);
     if (!PyCallable_Check(fn))
       fail(PyExc_TypeError, "set_layout_kernel: a kernel of %s must be callable, got %s", name, Py_TYPE(fn)->tp_name);
     auto at = std::find_if(op->layouts.begin(), op->layouts.end(),
                            [layout](const LayoutKernel& k) { return k.layout == layout; });
-    if (at != op->layouts.end()) {
-      Py_INCREF(fn);
-      Py_SETREF(at->fn, fn);
-      at->composite = composite;
-    } else {
-      op->layouts.push_back({Py_NewRef(layout), Py_NewRef(fn), composite != 0});
-    }
+    if (at == op->layouts.end()) at = op->layouts.insert(at, {Py_NewRef(layout), nullptr, false, nullptr});
+    Py_INCREF(fn);
+    Py_XSETREF(at->fn, fn);
+    Py_XSETREF(at->inplace, inplace == Py_None ? nullptr : Py_NewRef(inplace));
+    at->composite = composite;
     Py_RETURN_NONE;
   });
 }

@@ -146,7 +146,7 @@ class Op:
         self.array_kernel: Callable[..., Any] | None = None
         self.composite_kernel: Callable[..., Any] | None = None
         self.kernels: dict[str, Callable[..., Any]] = {}
-        self.layouts: dict[Any, tuple[Callable[..., Any], bool]] = {}
+        self.layouts: dict[Any, tuple[Callable[..., Any], bool, Callable[..., Any] | None]] = {}
         self.sampler: Callable[..., Iterable[Sample]] | None = None
         self.reference: Callable[..., Any] | None = None
         self.tolerance: dict[str, tuple[float, float]] = {}
@@ -175,7 +175,9 @@ class Op:
         self.composite_kernel = fn
         return self
 
-    def layout(self, layout: Any, fn: Callable[..., Any], *, composite: bool = False) -> Op:
+    def layout(
+        self, layout: Any, fn: Callable[..., Any], *, composite: bool = False, inplace: Callable[..., Any] | None = None
+    ) -> Op:
         """Gives what runs where an argument has a layout other than strided, a callable on tensors.
 
         It serves the in-place and `out=` forms too: what it returns replaces their target. May be called when the op is
@@ -186,10 +188,12 @@ class Op:
             fn: Takes tensors as the schema says.
             composite: Whether `fn` is made of other ops and differentiable through them; else the gradient is the rule
                 of this record, whose ops meet the layout in turn.
+            inplace: Writes to its first argument, for an in-place form that can spare making the result; NotImplemented
+                where it cannot.
         """
-        self.layouts[layout] = fn, composite
+        self.layouts[layout] = fn, composite, inplace
         if self._key in operators:
-            _C.set_layout_kernel(self.name, layout, fn, composite)
+            _C.set_layout_kernel(self.name, layout, fn, composite, inplace)
         return self
 
     # -- how it differentiates
@@ -248,8 +252,8 @@ class Op:
             _C.set_kernel(self.name, "", self.composite_kernel)
         for device_type, fn in self.kernels.items():
             _C.set_kernel(self.name, device_type, fn)
-        for layout, (fn, composite) in self.layouts.items():
-            _C.set_layout_kernel(self.name, layout, fn, composite)
+        for layout, kernel in self.layouts.items():
+            _C.set_layout_kernel(self.name, layout, *kernel)
         area = f"rushlight.{self.namespace}" if self.namespace else "rushlight"
         self._publish(self._key, self.base, area, self.method and not self.namespace)
         for alias in self.aliases:  # of an op of an area they are functions of rushlight itself, and methods

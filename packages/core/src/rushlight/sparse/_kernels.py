@@ -80,13 +80,13 @@ class Compressed:
         return self.compressed, self.plain, self.values, size
 
 
-def implements(*names: str, layouts: Sequence[Any] = (COO,), composite: bool = False) -> Callable[..., Any]:
-    """Registers a function as what ops do on layouts."""
+def implements(*names: str, layouts: Sequence[Any] = (COO,), **options: Any) -> Callable[..., Any]:
+    """Registers a function as what ops do on layouts; the options are those of `Op.layout`."""
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
             for layout in layouts:
-                _registry.ops[name].item.layout(layout, fn, composite=composite)
+                _registry.ops[name].item.layout(layout, fn, **options)
         return fn
 
     return register
@@ -469,10 +469,23 @@ def _dense_plus_sparse(name: str, operator: Any, self: Any, other: Tensor, alpha
     return out
 
 
+def _combine_inplace(sign: int) -> Callable[..., Any]:
+    def call(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+        fits = self.layout is rl.strided and self.is_contiguous() and self.shape == other.shape
+        if not fits or rl.promote_types(self.dtype, other.dtype) is not self.dtype:
+            return NotImplemented
+        other, memory = as_coo(other), self.detach()
+        p = other._payload
+        added = _scaled(p.values.to(self.dtype), alpha, sign)
+        return flat_view(memory, p.indices.shape[0]).index_add_(0, keys(other), added)
+
+    return call
+
+
 add = _combine("add", rl.add, 1)
 sub = _combine("sub", rl.sub, -1)
-implements("add.Tensor")(add)
-implements("sub.Tensor")(sub)
+implements("add.Tensor", inplace=_combine_inplace(1))(add)
+implements("sub.Tensor", inplace=_combine_inplace(-1))(sub)
 
 
 def _compressed_combine(combine: Callable[..., Tensor], operator: Any) -> Callable[..., Tensor]:

@@ -7,14 +7,37 @@ from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample
 
 
+def _sparse_rows_grad(grad: Tensor, indices: Tensor, padding_idx: int, weight_shape: tuple[int, ...]) -> Tensor:
+    if padding_idx >= 0:
+        kept = (indices != padding_idx).nonzero().reshape(-1)
+        indices, grad = indices.index_select(0, kept), grad.index_select(0, kept)
+    return rl.sparse_coo_tensor(indices.unsqueeze(0), grad, weight_shape, check_invariants=False)
+
+
+sparse_rows = (
+    Op(
+        "_sparse_rows(Tensor weight, Tensor indices, int padding_idx) -> Tensor",
+        method=False,
+        function=False,
+        out=False,
+        doc="The rows of `weight` at `indices`, with a gradient of layout sparse_coo.",
+    )
+    .composite(lambda weight, indices, padding_idx: weight.index_select(0, indices))
+    .grad(weight=_sparse_rows_grad, indices=None)
+)
+
+
 def embedding_composite(
     weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Tensor:
-    if sparse:
-        raise NotImplementedError("embedding: sparse gradients are not supported, got sparse=True. Pass sparse=False.")
+    if sparse and scale_grad_by_freq:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
     if weight.dim() != 2:
         raise RuntimeError(f"'weight' must be 2-D, got {weight.dim()}-D.")
     flat = indices.reshape(-1)
+    if sparse:
+        rows = sparse_rows.operator(weight, flat, padding_idx)
+        return rows.reshape((*indices.shape, weight.size(1)))
     rows = weight.index_select(0, flat)
     if scale_grad_by_freq:
         counts = rl.zeros(weight.size(0), dtype=weight.dtype, device=weight.device)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import rushlight as rl
+from rushlight import Tensor
 from rushlight.nn import _ops
 from rushlight.optim.optimizer import Optimizer, _check_variants, _not_negative
 
@@ -84,6 +85,10 @@ class SGD(Optimizer):
 
     def _step_group(self, group: dict[str, Any]) -> None:
         params = [param for param in group["params"] if param.grad is not None]
+        for param in params:
+            if param.grad.layout is not rl.strided:
+                self._step_sparse(param, group)
+        params = [param for param in params if param.grad.layout is rl.strided]
         options = {
             "lr": float(group["lr"]),
             "momentum": group["momentum"],
@@ -105,3 +110,16 @@ class SGD(Optimizer):
             if some:
                 buffers = [self.state[param]["momentum_buffer"] for param in some]
                 _ops.sgd_step_(some, [param.grad for param in some], buffers, is_first_step=is_first, **options)
+
+    def _step_sparse(self, param: Tensor, group: dict[str, Any]) -> None:
+        grad = -param.grad if group["maximize"] else param.grad
+        if group["weight_decay"] != 0:
+            grad = grad.add(param, alpha=group["weight_decay"])
+        if group["momentum"] != 0:
+            buffer = self.state[param].get("momentum_buffer")
+            if buffer is None:
+                buffer = self.state[param]["momentum_buffer"] = grad.clone()
+            else:
+                buffer.mul_(group["momentum"]).add_(grad, alpha=1 - group["dampening"])
+            grad = grad.add(buffer, alpha=group["momentum"]) if group["nesterov"] else buffer
+        param.add_(grad, alpha=-float(group["lr"]))
