@@ -96,13 +96,11 @@ PyObject* dispatch(Call& c) {
   return run(c);
 }
 
-static PyTypeObject* result_type(const OpRecord* op);
-
 // What a Python kernel returns, as the named tuple that the schema promises.
 static PyObject* named_results(const OpRecord* op, Ref<> result) {
   const auto n = static_cast<Py_ssize_t>(op->result_names.size());
   if (n < 2 || !PyTuple_CheckExact(result.get()) || PyTuple_GET_SIZE(result.get()) != n) return result.release();
-  return PyObject_CallOneArg(reinterpret_cast<PyObject*>(result_type(op)), result.get());
+  return PyObject_CallOneArg(reinterpret_cast<PyObject*>(named_result(op)), result.get());
 }
 
 PyObject* run_python(Call& c, PyObject* fn) {
