@@ -28,7 +28,7 @@ const Tensor* first_with_layout(const Call& c) {
       for (int k = 0; k < a.count; ++k)
         if (has(a.tensors[k])) return a.tensors[k];
   }
-  return c.out && is_tensor(c.out) && has(as_tensor(c.out)) ? as_tensor(c.out) : nullptr;
+  return nullptr;
 }
 
 const LayoutKernel* kernel_for(const Call& c, PyObject* layout) {
@@ -83,12 +83,14 @@ void write_back(const Call& c, Tensor* target, Tensor* value, bool is_out) {
 // Above autograd (self is not null) only composites run, which it records part by part; below it everything.
 PyObject* layout_layer(Call& c, void* composites) {
   const Tensor* t = first_with_layout(c);
-  if (!t) return dispatch(c);  // the tensor is hidden in an object, where the operator deals with it
-  Ref<> layout(layout_of(t));
-  const LayoutKernel* kernel = kernel_for(c, layout.get());
+  // Without one, out= has a layout, or the tensor is hidden in an object, where the operator deals with it.
+  bool goes_on = !t;
+  if (!t && !(c.out && is_tensor(c.out))) return dispatch(c);
+  Ref<> layout(t ? layout_of(t) : nullptr);
+  const LayoutKernel* kernel = t ? kernel_for(c, layout.get()) : nullptr;
   if (composites && (!kernel || !kernel->composite || c.inplace || c.out)) return dispatch(c);
-  if (!kernel && shares_memory(c.op)) return detach(c.args[0].tensor).release_object();
-  bool goes_on = !kernel && c.op->family == Family::Composite;
+  if (!kernel && !goes_on && shares_memory(c.op)) return detach(c.args[0].tensor).release_object();
+  goes_on |= !kernel && c.op->family == Family::Composite;
   if (!kernel && !goes_on) refuse(c, layout.get());
   if (c.op->inplace_only && kernel) {
     Ref<> r = Ref<>::check(run_python(c, kernel->fn));

@@ -805,11 +805,12 @@ def compressed_select(self: Tensor, dim: int, index: int) -> Tensor:
 
 @implements("index_select", composite=True)
 def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    dim = _dim("index_select", dim, self.ndim)
-    if index.ndim > 1 or index.dtype not in (rl.int32, rl.int64):
+    if index.ndim > 1 or index.dtype not in (rl.int32, rl.int64) or index.layout is not rl.strided:
         raise IndexError(
-            f"index_select(): Index is supposed to be a vector of int32 or int64, got {index.ndim}D {index.dtype}."
+            "index_select(): Index is supposed to be a strided vector of int32 or int64, got "
+            f"{index.ndim}D {index.dtype} {index.layout}."
         )
+    dim = _dim("index_select", dim, self.ndim)
     p, n = self._payload, self._payload.indices.shape[0]
     index, size = index.long().reshape(-1), self.shape[dim]
     shape = [len(index) if d == dim else s for d, s in enumerate(self.shape)]

@@ -213,7 +213,8 @@ class _Comparison:
             return
         dtypes = [str(t.dtype).rpartition(".")[2] for t in (actual, expected)]
         common = numpy_dtype(rushlight.promote_types(actual.dtype, expected.dtype))
-        arrays = [t.numpy(force=True).astype(common) for t in (actual, expected)]
+        strided = [t if t.layout is rushlight.strided else t.to_dense() for t in (actual, expected)]
+        arrays = [t.numpy(force=True).astype(common) for t in strided]
         self.values(arrays[0], arrays[1], dtypes, path)
 
     def values(self, actual: np.ndarray, expected: np.ndarray, dtypes: list[str], path: str) -> None:
