@@ -64,7 +64,11 @@ double digamma(double x) {
 double polygamma_positive(int64_t n, double x) {
   if (std::isinf(x)) return 0;
   double s = static_cast<double>(n + 1), sum = 0;
-  for (double limit = 10 + s; x < limit; x += 1) sum += std::pow(x, -s);
+  for (double limit = 10 + s; x < limit; x += 1) {
+    double term = std::pow(x, -s);
+    sum += term;
+    if (term <= sum * 1e-18) break;  // the rest, a geometric series at most, is below the rounding of the sum
+  }
   double tail = std::pow(x, 1 - s) / (s - 1) + 0.5 * std::pow(x, -s), factor = s * std::pow(x, -s - 1), factorial = 2;
   for (int k = 0; k < 8; ++k) {
     tail += kBernoulli[k] / factorial * factor;

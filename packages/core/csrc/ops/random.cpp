@@ -394,14 +394,23 @@ PyObject* bernoulli_kernel(Call& c) {
   return t.release_object();
 }
 
-// _multinomial_with_replacement(self, num_samples, *, generator): the checks are multinomial's.
+// _multinomial_with_replacement(self, num_samples, *, generator): of the values, the checks are multinomial's.
 PyObject* multinomial_kernel(Call& c) {
   Tensor* weights = c.args[0].tensor;
-  const int64_t samples = c.args[1].to_int(), n = weights->sizes[weights->ndim - 1];
+  const int64_t samples = c.args[1].to_int();
+  if (weights->ndim < 1 || weights->ndim > 2 || is_complex(weights->dtype) || samples < 0)
+    fail(PyExc_RuntimeError,
+         "_multinomial_with_replacement: needs real weights of 1 or 2 dimensions, got %s of shape %s and "
+         "num_samples=%lld. Call multinomial().",
+         name(weights->dtype), shape_text(weights).c_str(), static_cast<long long>(samples));
+  const int64_t n = weights->sizes[weights->ndim - 1];
   const int64_t rows = weights->ndim == 2 ? weights->sizes[0] : 1;
   const int64_t sizes[] = {rows, samples};
   const int64_t* shape = weights->ndim == 2 ? sizes : sizes + 1;
   if (c.device.type == kMeta) return empty(weights->ndim, shape, DType::Int64, c.device).release_object();
+  if (!n && rows && samples)
+    fail(PyExc_RuntimeError, "_multinomial_with_replacement: nothing to draw from, got shape %s",
+         shape_text(weights).c_str());
   Ref<Tensor> drawn = empty(weights->ndim, shape, DType::Int64, {kCPU, -1});
   const DType summed = weights->dtype == DType::Float64 ? DType::Float64 : DType::Float32;
   Ref<Tensor> chances = empty(weights->ndim, weights->sizes, summed, {kCPU, -1});

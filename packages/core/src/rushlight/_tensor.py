@@ -212,6 +212,28 @@ def pin_memory(self: Any, device: Any = None) -> Any:
     """
     raise RuntimeError("Cannot access accelerator device when none is available: pin_memory() needs one.")
 
+def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
+    """The functions of the Python array API standard for this tensor: the module `rushlight.array_api`.
+
+    Raises:
+        ValueError: `api_version` is later than the one that it follows, or none.
+    """
+    from . import array_api
+
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", array_api.__array_api_version__):
+        raise ValueError(
+            f"__array_namespace__: unknown version of the standard, got api_version={api_version!r}. "
+            f"{array_api.__array_api_version__} and older ones are known."
+        )
+    return array_api
+
+
+def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    """The tensor on a device, by the array API standard; `stream` must be None: copies are ordered by the device."""
+    if stream is not None:
+        raise ValueError(f"to_device: streams are not passed on, got stream={stream!r}. Pass None.")
+    return self.to(device)
+
 
 # -- copies and pickles
 
@@ -305,6 +327,8 @@ def install() -> None:
         "map_": map_,
         "map2_": map2_,
         "where": where,
+        "to_device": to_device,
+        "__array_namespace__": array_namespace,
         "__array_wrap__": array_wrap,
         "__array_priority__": 1000,  # above ndarray's: NumPy leaves operators and the type of results to Tensor
         "storage": storage,

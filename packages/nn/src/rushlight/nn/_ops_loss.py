@@ -107,7 +107,7 @@ def class_loss_composite(
     if label_smoothing != 0:
         spread = log_p if weight is None else log_p * _along(weight, dim, input.dim())
         smooth = rl.where(target != ignore_index, -spread.sum(dim), 0)
-        loss = loss * (1 - label_smoothing) + smooth * (label_smoothing / input.size(dim))
+        loss = loss * (1 - label_smoothing) + smooth * (label_smoothing / max(input.size(dim), 1))
     total = factors.sum() if reduction == 1 else rl.ones((), dtype=input.dtype, device=input.device)
     return (loss if reduction == 0 else loss.sum() / total).to(dtype), normalizer, total
 
@@ -133,7 +133,7 @@ def _class_loss_backward(
     factors = counts.to(input.dtype) * weights.index_select(0, chosen.reshape(-1)).reshape(chosen.shape)
     slope = (output_grad / total).expand(target.shape)
     share = slope * factors * (1 - label_smoothing)
-    even = slope * counts.to(input.dtype) * (label_smoothing / classes)
+    even = slope * counts.to(input.dtype) * (label_smoothing / max(classes, 1))
     grad = probability * (share + even * weights.sum()).unsqueeze(dim)
     grad = grad - even.unsqueeze(dim) * _along(weights, dim, input.dim())
     return grad.scatter_add(dim, chosen.unsqueeze(dim), -share.unsqueeze(dim))
