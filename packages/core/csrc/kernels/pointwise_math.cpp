@@ -68,9 +68,9 @@ RL_INLINE T lerp(T a, T b, T weight) {
 template <class T>
 RL_INLINE T round_decimals(T x, const void* params) {
   constexpr int64_t kEnough = 400;  // 10^400 is infinite in every dtype
-  const int64_t decimals = std::clamp(*static_cast<const int64_t*>(params), -kEnough, kEnough);
+  const int64_t decimals = *static_cast<const int64_t*>(params);
   T ten = 1;
-  for (int64_t k = 0; k < (decimals < 0 ? -decimals : decimals); ++k) ten *= 10;
+  for (int64_t k = 0; k < kEnough && (decimals < 0 ? -k > decimals : k < decimals); ++k) ten *= 10;
   return decimals < 0 ? vm::rint(x / ten) * ten : vm::rint(x * ten) / ten;
 }
 

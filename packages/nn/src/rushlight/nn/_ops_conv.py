@@ -35,11 +35,13 @@ def _check(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, groups
         raise RuntimeError(f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same")
 
 
-def _check_steps(name: str, stride: Sizes, dilation: Sizes) -> None:
+def _check_steps(name: str, stride: Sizes, dilation: Sizes, groups: int = 1) -> None:
     if any(step <= 0 for step in stride):
         raise RuntimeError(f"{name}: non-positive stride is not supported, got stride={list(stride)}.")
     if any(step <= 0 for step in dilation):
         raise RuntimeError(f"{name}: dilation should be greater than zero, got dilation={list(dilation)}.")
+    if groups <= 0:
+        raise RuntimeError(f"{name}: non-positive groups is not supported, got groups={groups}.")
 
 
 def _sides(name: str, padding: Any, kernel: Sizes, stride: Sizes, dilation: Sizes) -> list[tuple[int, int]]:
@@ -175,7 +177,7 @@ def _conv_transpose(n: int) -> Callable[..., Tensor]:
 def conv_forward_composite(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Tensor:
-    _check_steps("nn::conv_forward", stride, dilation)
+    _check_steps("nn::conv_forward", stride, dilation, groups)
     result = _convolve(pad(input, [(p, p) for p in padding], 0), weight, stride, dilation, groups)
     return result if bias is None else result + bias.reshape(-1, *[1] * len(stride))
 
@@ -190,7 +192,7 @@ def conv_input_composite(
     dilation: Sizes,
     groups: int,
 ) -> Tensor:
-    _check_steps("nn::conv_input", stride, dilation)
+    _check_steps("nn::conv_input", stride, dilation, groups)
     n = len(stride)
     inputs, out = weight.shape[:2]
     # The gradient of a convolution is the convolution with the flipped window, its channels exchanged.
@@ -210,7 +212,7 @@ def conv_input_composite(
 def conv_weight_composite(
     output_grad: Tensor, input: Tensor, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Tensor:
-    _check_steps("nn::conv_weight", stride, dilation)
+    _check_steps("nn::conv_weight", stride, dilation, groups)
     out, channels, *kernel = size
     batch, _, *count = output_grad.shape
     image = pad(input, [(p, p) for p in padding], 0)

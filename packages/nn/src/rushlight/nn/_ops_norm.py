@@ -206,6 +206,13 @@ batch_norm = (
 )
 
 
+def _channels(name: str, length: int, repeat: int) -> int:
+    """How many channels a row has whose elements each stand `repeat` times."""
+    if repeat <= 0:
+        raise RuntimeError(f"{name}: a channel has at least one element in a row, got repeat={repeat}.")
+    return length // repeat
+
+
 def row_norm_composite(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, length: int, period: int, repeat: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -213,8 +220,9 @@ def row_norm_composite(
     mean = rows.mean(1, keepdim=True)
     centred = rows - mean
     scale = rl.rsqrt((centred * centred).mean(1, keepdim=True) + eps)
-    result = (centred * scale).reshape(-1, period, length // repeat, repeat)
-    shape = (period, length // repeat, 1)
+    channels = _channels("nn::row_norm", length, repeat)
+    result = (centred * scale).reshape(-1, period, channels, repeat)
+    shape = (period, channels, 1)
     if weight is not None:
         result = result * weight.reshape(shape)
     if bias is not None:
@@ -233,13 +241,13 @@ def _row_norm_backward(
     repeat: int,
 ) -> tuple[Tensor, Tensor | None, Tensor]:
     output_grad, input, weight = wide(output_grad), wide(input), wide(weight)
-    shape = (-1, period, length // repeat, repeat)
+    shape = (-1, period, _channels("nn::row_norm_backward", length, repeat), repeat)
     normalized = (input.reshape(-1, length) - mean.reshape(-1, 1)) * scale.reshape(-1, 1)
     grad = output_grad.reshape(shape)
     bias_grad = grad.sum((0, 3)).reshape(-1 if weight is None else weight.shape)
     weight_grad = None if weight is None else (grad * normalized.reshape(shape)).sum((0, 3)).reshape(weight.shape)
     if weight is not None:
-        grad = grad * weight.reshape(period, length // repeat, 1)
+        grad = grad * weight.reshape(period, shape[2], 1)
     grad = grad.reshape(-1, length)
     slope = (grad * normalized).mean(1, keepdim=True)
     input_grad = (grad - grad.mean(1, keepdim=True) - normalized * slope) * scale.reshape(-1, 1)
