@@ -243,6 +243,41 @@ def sanitize(session: nox.Session) -> None:
         session.run("ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", external=True)
 
 
+@nox.session(requires=[BUILT])
+def leaks(session: nox.Session) -> None:
+    """Repeat every operator and check that memory stays flat; `-- --seconds 5` for longer."""
+    if platform.system() != "Linux":
+        session.skip("the memory that a process holds is read from /proc")
+    install_wheels(session, *PROJECTS)
+    session.install(*test_requirements(*AREAS))
+    session.run("python", "tests/leaks.py", *(session.posargs or ["--seconds", "0.05"]))
+
+
+@nox.session(requires=[BUILT], default=False)
+def fuzz(session: nox.Session) -> None:
+    """Call every operator with random arguments: nothing may crash or hang; `-- --seed 1 --rounds 1000` for more."""
+    install_wheels(session, *PROJECTS)
+    session.run("python", "tests/fuzz_ops.py", *session.posargs)
+
+
+@nox.session(default=False)
+def valgrind(session: nox.Session) -> None:
+    """Run the C++ tests under Valgrind's memcheck; skipped where it is not installed."""
+    if shutil.which("valgrind") is None:
+        session.skip("valgrind is not on PATH")
+    install_build_tools(session)
+    # Valgrind knows no AVX-512: its loops are left out by what it reports of the CPU.
+    command = ["valgrind", "-q", "--error-exitcode=1", "--leak-check=full", "--errors-for-leak-kinds=definite"]
+    for tests_folder in sorted(ROOT.glob("packages/*/csrc/tests")):
+        package = tests_folder.parents[1].name
+        folder = f"build/valgrind/{package}"
+        options = ["-GNinja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DPython_EXECUTABLE={session.bin}/python"]
+        session.run("cmake", "-S", f"packages/{package}", "-B", folder, *options, "-DRL_TESTS=ON", external=True)
+        session.run("cmake", "--build", folder, "--target", "rushlight_tests", external=True, silent=True)
+        for program in sorted(Path(folder).glob("test_*")):
+            session.run(*command, str(program), *session.posargs, external=True)
+
+
 @nox.session(requires=[BUILT], default=False)
 def bench(session: nox.Session) -> None:
     """Time rushlight and PyTorch side by side (benchmarks/README.md)."""
