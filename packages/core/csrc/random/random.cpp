@@ -479,6 +479,7 @@ void fill_binomial(Generator& g, DType dtype, void* counts, const void* chances,
 // Sums are in T, as PyTorch's: the intervals of the numbers depend on their roundings.
 template <class T>
 static void multinomial(Generator& g, int64_t* out, int64_t rows, int64_t samples, const T* weights, int64_t n) {
+  if (!n) return;
   Scratch cumulative(static_cast<size_t>(n) * sizeof(T));
   T* c = cumulative.as<T>();
   for (int64_t r = 0; r < rows; ++r, weights += n) {

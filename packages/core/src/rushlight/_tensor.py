@@ -212,6 +212,7 @@ def pin_memory(self: Any, device: Any = None) -> Any:
     """
     raise RuntimeError("Cannot access accelerator device when none is available: pin_memory() needs one.")
 
+
 def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     """The functions of the Python array API standard for this tensor: the module `rushlight.array_api`.
 
