@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import rushlight as torch
+from rushlight._public import claim as _claim
 
-from ._dtypes import common
+from ._dtypes import common as _common
 from ._manipulation import matrix_transpose as matrix_transpose
 
-DECOMPOSITIONS = frozenset(
+_DECOMPOSITIONS = frozenset(
     (
         *("cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_power", "matrix_rank"),
         *("pinv", "qr", "slogdet", "svd", "svdvals"),
@@ -20,19 +21,19 @@ DECOMPOSITIONS = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    if name not in DECOMPOSITIONS:
+    if name not in _DECOMPOSITIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(torch.linalg, name)
 
 
 def matmul(x1: Any, x2: Any, /) -> Any:
     """Products of matrices, or of vectors as rows or columns."""
-    return torch.matmul(*common(x1, x2))
+    return torch.matmul(*_common(x1, x2))
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Any:
     """Sums of products over the last and first `axes` dimensions, or over pairs of named ones."""
-    return torch.tensordot(*common(x1, x2), dims=axes)
+    return torch.tensordot(*_common(x1, x2), dims=axes)
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
@@ -41,7 +42,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     Raises:
         ValueError: The axis is not of one size in both.
     """
-    x1, x2 = common(x1, x2)
+    x1, x2 = _common(x1, x2)
     if x1.size(axis) != x2.size(axis):
         raise ValueError(f"vecdot: both need one size along axis {axis}, got {x1.size(axis)} and {x2.size(axis)}.")
     x1, x2 = torch.broadcast_tensors(x1.movedim(axis, -1), x2.movedim(axis, -1))
@@ -50,7 +51,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 def outer(x1: Any, x2: Any, /) -> Any:
     """The products of all pairs of elements of two vectors."""
-    return torch.outer(*common(x1, x2))
+    return torch.outer(*_common(x1, x2))
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
@@ -69,7 +70,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     Raises:
         ValueError: They have another number of elements.
     """
-    x1, x2 = common(x1, x2)
+    x1, x2 = _common(x1, x2)
     if x1.size(axis) != 3 or x2.size(axis) != 3:
         raise ValueError(f"cross: vectors have 3 elements, got {x1.size(axis)} and {x2.size(axis)} along axis {axis}.")
     (a, b, c), (d, e, f) = torch.unbind(x1, axis), torch.unbind(x2, axis)
@@ -90,5 +91,8 @@ def solve(x1: Any, x2: Any, /) -> Any:
     Raises:
         LinAlgError: A matrix is singular.
     """
-    x1, x2 = common(x1, x2)
+    x1, x2 = _common(x1, x2)
     return torch.linalg.solve(x1, x2[:, None])[..., 0] if x2.ndim == 1 else torch.linalg.solve(x1, x2)
+
+
+_claim(globals())
