@@ -10,12 +10,12 @@ from .._op import Op
 
 
 def _late(name: str) -> Callable[..., Any]:
-    """A function of `rushlight.sparse._kernels`, which loads when the first sparse tensor is made."""
+    """A function of `rushlight.sparse._records`, which loads when the first sparse tensor is made."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        from ..sparse import _kernels
+        from ..sparse import _records
 
-        return getattr(_kernels, name)(*args, **kwargs)
+        return getattr(_records, name)(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
     return call

@@ -10,7 +10,7 @@ taken apart by their attributes, without a copy::
 """
 
 from .._public import claim as _claim
-from . import _methods
+from . import _create, _elementwise, _methods, _products, _reductions, _shapes  # what ops do on the layouts
 from ._construct import (
     empty_of_layout as empty_of_layout,
     rebuild as rebuild,

@@ -9,8 +9,8 @@ import rushlight as rl
 from rushlight import Tensor
 
 from .._rebuild import rebuild_sparse_tensor
-from . import _kernels
-from ._kernels import COO, CSC, CSR
+from ._create import empty
+from ._parts import COO, CSC, CSR, compressed_op, coo_op, keys_op, rows_op
 
 
 def _leaf(values: Tensor, requires_grad: bool) -> Tensor:
@@ -82,9 +82,7 @@ def sparse_coo_tensor(
                 "(indices, values, size) or (size)"
             )
         check_size(shape)
-        return _finish(
-            _kernels.empty(COO, tuple(shape), dtype or rl.get_default_dtype(), device or "cpu"), requires_grad
-        )
+        return _finish(empty(COO, tuple(shape), dtype or rl.get_default_dtype(), device or "cpu"), requires_grad)
     v = _value_tensor(values, dtype, device, requires_grad)
     i = _index_tensor(indices, "indices").to(rl.int64)
     if v.ndim == 0:
@@ -115,10 +113,10 @@ def sparse_coo_tensor(
         if shape[n:] != tuple(v.shape[1:]):
             raise RuntimeError(f"values has incorrect size, expected {[v.shape[0], *shape[n:]]}, got {list(v.shape)}")
     if check_invariants is not False or is_coalesced:
-        keys = _kernels._keys(i, shape[:n])
+        keys = keys_op(i, shape[:n])
         if is_coalesced and len(keys) > 1 and not bool((keys[1:] > keys[:-1]).all()):
             raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
-    return _finish(_kernels._coo(i, v, shape, bool(is_coalesced)), requires_grad)
+    return _finish(coo_op(i, v, shape, bool(is_coalesced)), requires_grad)
 
 
 def check_size(size: Sequence[Any]) -> None:
@@ -225,13 +223,13 @@ def sparse_compressed_tensor(
         for rule, holds in rules.items():
             if not bool(holds):
                 raise RuntimeError(f"`{rule}` is not satisfied.")
-        line = _kernels._rows(compressed, plain.shape[0])
+        line = rows_op(compressed, plain.shape[0])
         if not bool(((plain[1:] > plain[:-1]) | (line[1:] > line[:-1])).all()):
             raise RuntimeError(
                 f"`{cols}_indices[..., {rows}_indices[..., i - 1]:{rows}_indices[..., i]] for all i = 1, ..., {nrows} "
                 "are sorted and distinct along the last dimension values` is not satisfied."
             )
-    return _finish(_kernels._compressed(compressed, plain, v, shape, layout), requires_grad)
+    return _finish(compressed_op(compressed, plain, v, shape, layout), requires_grad)
 
 
 def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any) -> Tensor:
@@ -256,7 +254,7 @@ def empty_of_layout(layout: Any, size: Sequence[int], dtype: Any, device: Any) -
     """What `zeros` and `empty` give where they are asked for another layout than strided."""
     if device.type != "cpu":
         raise NotImplementedError(f"Sparse tensors live on the CPU, got device={device}.")
-    return _kernels.empty(layout, size, dtype, device)
+    return empty(layout, size, dtype, device)
 
 
 def reduce(t: Tensor) -> tuple[Any, ...]:

@@ -10,8 +10,21 @@ import numpy as np
 import rushlight as rl
 from rushlight import Tensor
 
-from . import _kernels
-from ._kernels import COO, CSR
+from ._parts import (
+    COO,
+    CSR,
+    as_coo,
+    coalesce_op,
+    keys_op,
+    matmul_op,
+    rows_op,
+    sampled_op,
+    values_op,
+    with_values,
+    wrap_dim,
+)
+from ._products import check_matrices, times_dense
+from ._reductions import sum_dims
 
 
 def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
@@ -26,12 +39,12 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """
     if mat1.layout is rl.strided and mat2.layout is rl.strided:
         return rl.mm(mat1, mat2)
-    _kernels._matrices("mm", mat1, mat2)
+    check_matrices("mm", mat1, mat2)
     if mat1.layout is rl.strided:
-        return _kernels.times_dense(mat2.t(), mat1.t()).t()
+        return times_dense(mat2.t(), mat1.t()).t()
     if mat2.layout is rl.strided:
-        return _kernels.times_dense(mat1, mat2)
-    return _kernels._matmul_sparse(mat1, mat2)
+        return times_dense(mat1, mat2)
+    return matmul_op(mat1, mat2)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
@@ -69,9 +82,9 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0,
             f"{list(mat1.shape)} and {list(mat2.shape)}."
         )
     p = input._payload
-    rows = _kernels._rows(p.compressed, p.plain.shape[0])
-    product = _kernels._sampled(rows, p.plain, mat1, mat2.t())
-    return _kernels.with_values(input, _kernels._values(input) * beta + product * alpha)
+    rows = rows_op(p.compressed, p.plain.shape[0])
+    product = sampled_op(rows, p.plain, mat1, mat2.t())
+    return with_values(input, values_op(input) * beta + product * alpha)
 
 
 def sum(input: Tensor, dim: int | Sequence[int] | None = None, dtype: Any = None) -> Tensor:
@@ -87,8 +100,8 @@ def sum(input: Tensor, dim: int | Sequence[int] | None = None, dtype: Any = None
     """
     if input.layout is rl.strided:
         raise RuntimeError(f"sum: expected a sparse tensor, got layout={input.layout}. Use rushlight.sum.")
-    t = _kernels.as_coo(input)
-    return _kernels.sum_dims(t, range(t.ndim) if dim is None else [dim] if isinstance(dim, int) else dim, dtype=dtype)
+    t = as_coo(input)
+    return sum_dims(t, range(t.ndim) if dim is None else [dim] if isinstance(dim, int) else dim, dtype=dtype)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
@@ -110,17 +123,17 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 def _softmax(name: str, input: Tensor, dim: int, dtype: Any) -> Tensor:
     if input.layout is not COO:
         raise RuntimeError(f"{name}: expected a tensor of layout sparse_coo, got layout={input.layout}.")
-    dim = _kernels._dim(name, dim, input.ndim)
-    t = _kernels._coalesce(input if dtype is None else input.to(dtype))
-    v, n = _kernels._values(t), t._payload.indices.shape[0]
+    dim = wrap_dim(name, dim, input.ndim)
+    t = coalesce_op(input if dtype is None else input.to(dtype))
+    v, n = values_op(t), t._payload.indices.shape[0]
     if not v.is_floating_point():
         raise NotImplementedError(f'"{name}" not implemented for {v.dtype}. Pass a floating dtype.')
     if dim >= n or not v.numel():
-        return _kernels.with_values(t, getattr(rl, name)(v, dim - n + 1) if v.numel() else v.clone())
+        return with_values(t, getattr(rl, name)(v, dim - n + 1) if v.numel() else v.clone())
     # Elements that differ in `dim` only make a group; each is shifted by its largest value, which cancels out.
     others = [d for d in range(n) if d != dim]
     rows = t._payload.indices.index_select(0, rl.tensor(others, dtype=rl.int64))
-    _, group = _kernels._keys(rows, [t.shape[d] for d in others]).unique(return_inverse=True)
+    _, group = keys_op(rows, [t.shape[d] for d in others]).unique(return_inverse=True)
     groups = int(group.max()) + 1
     order = np.argsort(group.numpy(), kind="stable")
     starts = np.searchsorted(group.numpy()[order], np.arange(groups))
@@ -130,4 +143,4 @@ def _softmax(name: str, input: Tensor, dim: int, dtype: Any) -> Tensor:
     e = x.exp()
     total = rl.zeros((groups, *v.shape[1:]), dtype=v.dtype).index_add(0, group, e)
     result = e / total.index_select(0, group) if name == "softmax" else x - total.log().index_select(0, group)
-    return _kernels.with_values(t, result)
+    return with_values(t, result)

@@ -8,9 +8,9 @@ from typing import Any
 import rushlight as rl
 from rushlight import _C, Tensor
 
-from . import _kernels
 from ._construct import check_size
-from ._kernels import COO, CSC, CSR, Coo
+from ._create import resize
+from ._parts import COO, CSC, CSR, EVERY, Coo, coalesce_op, mask_op, to_dense_op, to_layout_op, to_sparse_op, values_op
 
 _NAMES = {_C.strided: "Strided", COO: "Sparse", CSR: "SparseCsr", CSC: "SparseCsc"}
 
@@ -49,17 +49,17 @@ def _to_sparse(self: Tensor, *args: Any, **options: Any) -> Tensor:
                 "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not "
                 "supported"
             )
-        return self if self.layout is (layout or COO) else _kernels._to_layout(self, layout or COO)
+        return self if self.layout is (layout or COO) else to_layout_op(self, layout or COO)
     n = self.ndim if sparse_dim is None else sparse_dim
     if not 0 <= n <= self.ndim:
         raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [0,{self.ndim}] range, but {n} is given")
     if n == 0 and self.ndim:
         raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
     if layout in (None, COO):
-        return _kernels._to_sparse(self, n)
+        return to_sparse_op(self, n)
     if layout not in (CSR, CSC) or self.ndim != 2:
         raise RuntimeError(f"to_sparse: a tensor of layout {layout} is a matrix, got size={tuple(self.shape)}.")
-    return _kernels._to_layout(_kernels._to_sparse(self, 2), layout)
+    return to_layout_op(to_sparse_op(self, 2), layout)
 
 
 def _to_sparse_coo(self: Tensor) -> Tensor:
@@ -82,14 +82,14 @@ def _to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = Non
 
     With `masked_grad`, the default, the gradient keeps the indices of this tensor only.
     """
-    t = self if self.layout is rl.strided else _kernels._to_dense(self, masked_grad is not False)
+    t = self if self.layout is rl.strided else to_dense_op(self, masked_grad is not False)
     return t if dtype is None else t.to(dtype)
 
 
 def _coalesce(self: Tensor) -> Tensor:
     """The same tensor of layout sparse_coo with ascending indices and values of equal indices added up."""
     _expect_coo(self, "coalesce")
-    return _kernels._coalesce(self)
+    return coalesce_op(self)
 
 
 def _is_coalesced(self: Tensor) -> bool:
@@ -115,15 +115,15 @@ def _indices(self: Tensor) -> Tensor:
 
 
 def _raw_values(self: Tensor) -> Tensor:
-    return _expect(self, "_values", "sparse", (COO, CSR, CSC)).values.detach()
+    return _expect(self, "_values", "sparse", EVERY).values.detach()
 
 
 def _values(self: Tensor) -> Tensor:
     """Values of a coalesced tensor or compressed matrix, (nnz, *dense sizes)."""
-    p = _expect(self, "values", "sparse", (COO, CSR, CSC))
+    p = _expect(self, "values", "sparse", EVERY)
     if p.layout is COO and not p.coalesced:
         raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
-    return _kernels._values(self)
+    return values_op(self)
 
 
 def _compressed_part(name: str, attribute: str, layout: Any) -> Any:
@@ -149,14 +149,14 @@ def _dense_dim(self: Tensor) -> int:
 
 
 def _nnz(self: Tensor) -> int:
-    return len(_expect(self, "_nnz", "sparse", (COO, CSR, CSC)).values)
+    return len(_expect(self, "_nnz", "sparse", EVERY).values)
 
 
 def _sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """The elements at the indices of `mask`, a sparse tensor of the same shape, as such a tensor."""
     if mask.layout is rl.strided:
         raise RuntimeError(f"sparse_mask: mask must be a sparse tensor, got layout={mask.layout}.")
-    return _kernels._mask(self, mask)
+    return mask_op(self, mask)
 
 
 def _sparse_resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
@@ -177,7 +177,7 @@ def _resize(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int, 
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
             f"{sparse_dim}, dense_dim = {dense_dim}"
         )
-    _kernels.resize(self, tuple(size), sparse_dim, clear)
+    resize(self, tuple(size), sparse_dim, clear)
     return self
 
 
