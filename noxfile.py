@@ -7,6 +7,7 @@ PYTHONS="3.12 3.13" adds interpreters to the one that runs nox.
 import os
 import platform
 import shutil
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -26,6 +27,7 @@ RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
 PYTHONS = list(dict.fromkeys([RUNNING, *os.environ.get("PYTHONS", "").split()]))
 BUILT = f"build-{RUNNING}"
 TORCH = "torch==2.13.0"
+ARRAY_API_TESTS = "https://github.com/data-apis/array-api-tests"
 WHEEL_LIMIT_MB = {"core": 5.0, "all": 12.0}
 
 
@@ -251,6 +253,22 @@ def leaks(session: nox.Session) -> None:
     install_wheels(session, *PROJECTS)
     session.install(*test_requirements(*AREAS))
     session.run("python", "tests/leaks.py", *(session.posargs or ["--seconds", "0.05"]))
+
+
+@nox.session(requires=[BUILT], default=False)
+def array_api(session: nox.Session) -> None:
+    """Run the public test suite of the array API standard; `ARRAY_API_TESTS` names a checkout, else it is fetched."""
+    suite = Path(os.environ.get("ARRAY_API_TESTS", ROOT / "build" / "array-api-tests"))
+    if not suite.is_dir():
+        fetch = ["git", "clone", "-q", "--depth=1", "--recurse-submodules", ARRAY_API_TESTS, str(suite)]
+        if subprocess.run(fetch, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"}).returncode:
+            session.skip("the test suite cannot be fetched: set ARRAY_API_TESTS to a checkout of it")
+    install_wheels(session, *PROJECTS)
+    session.install("-r", str(suite / "requirements.txt"))
+    session.env.update(ARRAY_API_TESTS_MODULE="rushlight.array_api", ARRAY_API_TESTS_VERSION="2024.12")
+    options = ["--xfails-file", str(ROOT / "tests" / "array_api_xfails.txt"), *session.posargs]
+    with session.chdir(suite):
+        session.run("pytest", "-q", "array_api_tests", *options)
 
 
 @nox.session(requires=[BUILT], default=False)

@@ -271,6 +271,24 @@ def test_manipulation_errors():
         xp.reshape(xp.ones((2, 2)).T, (4,), copy=False)
 
 
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 2.5, 1e300, -1e300, 5e-324])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", [name for name, dtypes in (UNARY | BINARY).items() if "float64" in dtypes])
+def test_special_values_and_signs_of_zero(name, dtype):
+    with np.errstate(over="ignore", under="ignore"):
+        a = SPECIAL.astype(dtype)
+    args = (a,) if name in UNARY else [np.ascontiguousarray(side).ravel() for side in np.meshgrid(a, a)]
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(*args)
+    result = getattr(xp, name)(*ours(args))
+    compare(result, expected)
+    if expected.dtype != bool:
+        zero = expected == 0
+        np.testing.assert_array_equal(np.signbit(result.numpy())[zero], np.signbit(expected)[zero])
+
+
 @pytest.mark.parametrize("dtype", REAL)
 def test_clip(dtype):
     a = values(dtype, (3, 4), special=False)
@@ -291,6 +309,8 @@ def test_creation():
         compare(xp.arange(*arguments), expected.astype(np.float32) if expected.dtype == np.float64 else expected)
     for endpoint in (False, True):
         check("linspace", -1, 2, 5, endpoint=endpoint, dtype=np.dtype("float64"))
+        check("linspace", 1j, 2, 5, endpoint=endpoint, dtype=np.dtype("complex128"))
+        assert xp.linspace(0, 1j, 3, endpoint=endpoint).dtype == xp.complex64
     assert xp.linspace(0, 1, 1, endpoint=False).tolist() == [0]
     assert xp.full((2,), True).dtype == xp.bool
     assert xp.full((), 1).dtype == xp.int64
@@ -368,6 +388,24 @@ def test_product_errors():
         xp.linalg.eig
 
 
+@pytest.mark.parametrize("dtype", FLOATS + COMPLEX)
+def test_fourier_transforms(dtype):
+    a = values(dtype, (3, 4), special=False)
+    for names, options in (
+        (("fft", "ifft", "irfft", "hfft"), ({}, {"n": 5, "axis": 0, "norm": "ortho"})),
+        (("fftn", "ifftn", "irfftn"), ({}, {"s": (2, 3), "axes": (0, 1), "norm": "forward"})),
+        (("fftshift", "ifftshift"), ({}, {"axes": 1})),
+        (() if dtype in COMPLEX else ("rfft", "ihfft"), ({}, {"n": 3})),
+        (() if dtype in COMPLEX else ("rfftn",), ({}, {"axes": (0,)})),
+    ):
+        for name in names:
+            for each in options:
+                compare(getattr(xp.fft, name)(ours(a), **each), getattr(np.fft, name)(a, **each))
+    for name in ("fftfreq", "rfftfreq"):
+        compare(getattr(xp.fft, name)(5, d=0.5, dtype=xp.float64), getattr(np.fft, name)(5, d=0.5))
+        assert getattr(xp.fft, name)(5).dtype == xp.float32
+
+
 def test_array_object():
     x = torch.ones((2, 3))
     assert x.__array_namespace__() is xp
@@ -393,7 +431,7 @@ def test_inspection():
 
 
 def test_every_function_says_what_it_does():
-    for module in (xp, xp.linalg):
+    for module in (xp, xp.fft, xp.linalg):
         for name, function in vars(module).items():
-            if callable(function) and not name.startswith("_"):
+            if inspect.isroutine(function) and not name.startswith("_"):
                 assert inspect.getdoc(function), name

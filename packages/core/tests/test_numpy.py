@@ -174,6 +174,23 @@ def test_from_numpy_refuses(array, error, message):
         torch.from_numpy(array)
 
 
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int64, torch.float16, torch.float32, torch.complex64])
+def test_memoryview(dtype):
+    x = torch.arange(6).to(dtype).view(2, 3)
+    view = memoryview(x.T)
+    expected = memoryview(x.T.numpy())
+    assert (view.format, view.shape, view.strides) == (expected.format, expected.shape, expected.strides)
+    assert view.tobytes() == x.T.numpy().tobytes()
+    np.asarray(view)[0, 1] = 0
+    assert x[1, 0] == 0
+    assert bytes(memoryview(x)) == x.numpy().tobytes()
+    with pytest.raises(BufferError, match="requires a gradient"):
+        memoryview(torch.ones(2, requires_grad=True))
+    with pytest.raises(BufferError, match="another device"):
+        memoryview(torch.ones(2, device="meta"))
+    assert memoryview(torch.from_numpy(np.broadcast_to(np.ones(1), 3))).readonly
+
+
 def test_asarray_of_buffers_reads_their_bytes():
     memory = bytearray(np.array([1.0, 2.0], np.float32))
     x = torch.asarray(memory)

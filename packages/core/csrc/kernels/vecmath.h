@@ -335,7 +335,7 @@ RL_INLINE T expm1(T x) {
   const Exp<T> e = exp_reduced(between(x, T(-(R::kMantissa + 2)), R::kExpHigh + T(0.1)));
   const T p = e.r + e.q;
   const T half = from_bits<T>((e.n + (R::kBias - 1)) << R::kMantissa);
-  return e.n == 0 ? p : 2 * madd(half, p, half - T(0.5));
+  return e.n == 0 ? copysign(p, x) : 2 * madd(half, p, half - T(0.5));  // of -0 the sum is 0
 }
 
 // kBounded: x is Exponentiable.

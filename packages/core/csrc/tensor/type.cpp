@@ -244,7 +244,8 @@ PyObject* m_data_ptr(PyObject* self, PyObject*) {
 PyObject* m_untyped_storage(PyObject* self, PyObject*) {
   return guard<PyObject*>(nullptr, [&] {
     if (self_of(self)->flags & kLayout)
-      fail(PyExc_NotImplementedError, "Cannot access storage of a tensor that is not strided. Take its parts' storages.");
+      fail(PyExc_NotImplementedError,
+           "Cannot access storage of a tensor that is not strided. Take its parts' storages.");
     return storage_object(self_of(self)->storage);
   });
 }
@@ -642,6 +643,18 @@ int contains(PyObject* self, PyObject* element) {
   return any ? PyObject_IsTrue(any.get()) : -1;
 }
 
+// The buffer protocol is that of the ndarray over the same memory.
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  return guard<int>(-1, [&] {
+    Tensor* t = self_of(self);
+    if (!t->is_cpu() || t->flags & kRequiresGrad)
+      fail(PyExc_BufferError, "the memory of a tensor %s is no buffer. Call %s first.",
+           t->is_cpu() ? "that requires a gradient" : "of another device", t->is_cpu() ? "detach()" : "cpu()");
+    return PyObject_GetBuffer(Ref<>::check(array_of(t)).get(), view, flags);
+  });
+}
+
 PyObject* repr(PyObject* self) {
   if (!g_hooks.repr) return PyUnicode_FromString("tensor(...)");
   return PyObject_CallOneArg(g_hooks.repr, self);
@@ -703,6 +716,7 @@ PyType_Slot slots[] = {SLOT(tp_new, tensor_new),
                        SLOT(mp_ass_subscript, ass_subscript),
                        SLOT(sq_length, length),
                        SLOT(sq_contains, contains),
+                       SLOT(bf_getbuffer, get_buffer),
                        {Py_tp_doc, const_cast<char*>("An n-dimensional array of one dtype on one device.")},
                        {}};
 PyType_Spec spec = {"rushlight.Tensor", kTensorSize, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,

@@ -65,7 +65,7 @@ from rushlight import (
 )
 from rushlight._public import claim as _claim
 
-from . import linalg as linalg
+from . import fft as fft, linalg as linalg
 from ._creation import (
     arange as arange,
     asarray as asarray,
@@ -107,6 +107,7 @@ from ._elementwise import (
     maximum as maximum,
     minimum as minimum,
     multiply as multiply,
+    nextafter as nextafter,
     not_equal as not_equal,
     pow as pow,
     remainder as remainder,

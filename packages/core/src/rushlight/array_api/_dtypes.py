@@ -21,7 +21,7 @@ EXTENDED = {"real floating": (torch.float16, torch.bfloat16)}
 """Dtypes beyond the standard, by their kind."""
 
 
-def isdtype(dtype: Any, kind: Any, /) -> bool:
+def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind ("bool", "integral", "numeric", ...), is another dtype, or either of several.
 
     Raises:

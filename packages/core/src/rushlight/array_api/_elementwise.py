@@ -42,11 +42,11 @@ logical_xor = _binary(torch.logical_xor, "Whether just one is true.")
 maximum = _binary(torch.maximum, "The larger ones; NaN where either is NaN.")
 minimum = _binary(torch.minimum, "The smaller ones; NaN where either is NaN.")
 multiply = _binary(torch.multiply, "Products.")
+nextafter = _binary(torch.nextafter, "The next numbers that the dtype has after x1 towards x2.")
 not_equal = _binary(torch.not_equal, "Whether x1 != x2.")
 pow = _binary(torch.pow, "Powers.")
-remainder = _binary(torch.remainder, "Remainders of floor division, with the sign of x2.")
 subtract = _binary(torch.subtract, "Differences.")
-equal.__name__ = equal.__qualname__ = "equal"
+equal.__name__ = equal.__qualname__ = "equal"  # torch.equal is another function
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Any:
@@ -73,9 +73,18 @@ def _limit(bound: Any, x: Any) -> Any:
     return torch.tensor(bound, dtype=x.dtype, device=x.device)
 
 
+def remainder(x1: Any, x2: Any, /) -> Any:
+    """Remainders of floor division, with the sign of x2 also where they are 0."""
+    x1, x2 = common(x1, x2)
+    result = torch.remainder(x1, x2)
+    return torch.where(result == 0, torch.copysign(result, x2), result) if x1.is_floating_point() else result
+
+
 def sign(x: Any, /) -> Any:
-    """-1, 0 or 1, or NaN; of complex numbers x / abs(x), and 0 of 0."""
-    return torch.sgn(x) if x.is_complex() else torch.sign(x)
+    """-1, 0 or 1, and NaN of NaN; of complex numbers x / abs(x), and 0 of 0."""
+    if x.is_complex():
+        return torch.sgn(x)
+    return torch.where(x != x, x, torch.sign(x)) if x.is_floating_point() else torch.sign(x)
 
 
 def round(x: Any, /) -> Any:

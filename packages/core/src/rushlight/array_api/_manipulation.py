@@ -36,7 +36,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     return tuple(torch.unbind(x, axis))
 
 
-def expand_dims(x: Any, /, *, axis: int = 0) -> Any:
+def expand_dims(x: Any, /, axis: int = 0) -> Any:
     """A view with a dimension of size 1 at `axis`.
 
     Raises:
