@@ -263,7 +263,7 @@ def reduce(t: Tensor) -> tuple[Any, ...]:
     return rebuild_sparse_tensor, (t.layout, t._payload.state(t.shape), True)[: 3 if t.requires_grad else 2]
 
 
-def rebuild(layout: Any, data: tuple[Any, ...], requires_grad: bool = False) -> Tensor:
+def rebuild(layout: Any, data: Sequence[Any], requires_grad: bool = False) -> Tensor:
     """A sparse tensor from what `reduce` returned; the parts are checked, for a file may say anything."""
     if layout is COO:
         indices, values, size, *coalesced = data
