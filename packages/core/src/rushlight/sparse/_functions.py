@@ -23,7 +23,7 @@ from ._parts import (
     with_values,
     wrap_dim,
 )
-from ._products import check_matrices, times_dense
+from ._products import check_matrices, rows_first, times_dense
 from ._reductions import sum_dims
 
 
@@ -41,9 +41,9 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
         return rl.mm(mat1, mat2)
     check_matrices("mm", mat1, mat2)
     if mat1.layout is rl.strided:
-        return times_dense(mat2.t(), mat1.t()).t()
+        return times_dense(rows_first(mat2.t()), mat1.t()).t()
     if mat2.layout is rl.strided:
-        return times_dense(mat1, mat2)
+        return times_dense(rows_first(mat1), mat2)
     return matmul_op(mat1, mat2)
 
 

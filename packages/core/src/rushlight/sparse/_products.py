@@ -9,6 +9,7 @@ from rushlight import Tensor
 
 from ._parts import (
     COO,
+    CSC,
     EVERY,
     as_csr,
     coo_matmul_op,
@@ -34,22 +35,34 @@ def check_matrices(name: str, a: Tensor, b: Tensor, ndim: int = 2) -> None:
         raise RuntimeError(f"{name}: expected m1 and m2 to have the same dtype, but got: {a.dtype} != {b.dtype}")
 
 
-def times_dense(a: Tensor, b: Tensor) -> Tensor:
-    """A sparse matrix by a dense one; the gradient of the sparse one is masked by it."""
+def times_dense(a: Tensor, b: Tensor, values: Tensor | None = None) -> Tensor:
+    """A sparse matrix by a dense one.
+
+    Args:
+        a: Matrix of layout sparse_coo or sparse_csr.
+        b: Dense matrix.
+        values: Those of `a`; by default they are taken with their history, so that the gradient is masked by `a`.
+    """
     check_matrices("mm", a, b)
+    values = values_op(a) if values is None else values
     if a.layout is COO:
-        return coo_matmul_op(a._payload.indices, values_op(a), b, a.shape[0])
-    a = as_csr(a)
-    return csr_matmul_op(a._payload.compressed, a._payload.plain, values_op(a), b)
+        return coo_matmul_op(a._payload.indices, values, b, a.shape[0])
+    return csr_matmul_op(a._payload.compressed, a._payload.plain, values, b)
+
+
+def rows_first(t: Tensor) -> Tensor:
+    """What `times_dense` takes."""
+    return t if t.layout is not CSC else as_csr(t)
 
 
 @implements("mm", layouts=EVERY)
 def mm(self: Tensor, mat2: Tensor) -> Tensor:
-    check_matrices("mm", self, mat2)
     if mat2.layout is rl.strided:
-        return times_dense(self, mat2)
+        self = rows_first(self)
+        return times_dense(self, mat2, self._payload.values)
     if self.layout is rl.strided:
-        return times_dense(mat2.t(), self.t()).t()
+        check_matrices("mm", self, mat2)
+        return times_dense(rows_first(mat2.t()), self.t()).t()
     return matmul_op(self, mat2)
 
 
@@ -61,7 +74,7 @@ def mv(self: Tensor, vec: Tensor) -> Tensor:
         raise RuntimeError(
             f"mv: expected self.size(-1) == vec.size(-1), got sizes {list(self.shape)} and {list(vec.shape)}."
         )
-    return times_dense(self, vec.unsqueeze(1)).squeeze(1)
+    return times_dense(rows_first(self), vec.unsqueeze(1)).squeeze(1)
 
 
 @implements("addmm", layouts=EVERY)

@@ -54,15 +54,14 @@ def coalesce(self: Tensor) -> Tensor:
 
 
 def coo_to_dense(self: Tensor, masked_grad: bool) -> Tensor:
-    if self.dtype in (rl.float16, rl.bfloat16, rl.bool):
+    if not self._payload.coalesced and self.dtype in (rl.float16, rl.bfloat16, rl.bool):
         self = coalesce(self)  # sums are rounded once
-    p, n = self._payload, prod(sparse_shape(self))
-    out = rl.zeros((n, *self.shape[p.indices.shape[0] :]), dtype=self.dtype)
-    if p.coalesced:
-        out.index_copy_(0, keys(self), p.values)
-    else:
-        out.index_add_(0, keys(self), p.values)
-    return out.reshape(self.shape)
+    p, shape = self._payload, self.shape
+    n = p.indices.shape[0]
+    out = rl.zeros((prod(shape[:n]), *shape[n:]), dtype=self.dtype)
+    write = out.index_copy_ if p.coalesced else out.index_add_
+    write(0, keys_op(p.indices, shape[:n]), p.values)
+    return out.view(shape)
 
 
 def compressed_to_dense(self: Tensor, masked_grad: bool) -> Tensor:
