@@ -423,3 +423,26 @@ def test_a_layout_of_ones_own():
     assert repr(d) == "tensor(values=tensor([1., 2.]), size=(2, 2), nnz=2, layout=torch.diagonal)"
     with pytest.raises(NotImplementedError, match="no implementation for the layout diagonal"):
         d + d
+
+
+def test_products_that_stay_sparse():
+    a, b, c = array(5, 4), array(4, 3), array(5, 3)
+    s, d = coo(a, duplicates=True), torch.from_numpy(b)
+    rows = torch.hspmm(s, d)
+    assert (rows.sparse_dim(), rows.dense_dim()) == (1, 1)
+    check(rows, a @ b)
+    check(torch.smm(s, d), a @ b)
+    check(torch.sspaddmm(coo(c), s, d, beta=2, alpha=3), 2 * c + 3 * (a @ b))
+    with pytest.raises(RuntimeError, match="hspmm: expected a sparse_coo and a dense matrix"):
+        torch.hspmm(d, d)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (2, 5), (5, 2)])
+def test_spdiags(shape):
+    sparse = pytest.importorskip("scipy.sparse")
+    diagonals, offsets = RNG.standard_normal((4, 4)), [0, -2, 3, -1]
+    result = torch.sparse.spdiags(torch.from_numpy(diagonals), torch.tensor(offsets), shape)
+    check(result, sparse.spdiags(diagonals, offsets, *shape).toarray())
+    assert torch.sparse.spdiags(torch.ones(1, 2), torch.tensor([0]), (2, 2), torch.sparse_csr).is_sparse_csr
+    with pytest.raises(RuntimeError, match="duplicate"):
+        torch.sparse.spdiags(torch.ones(2, 2), torch.tensor([0, 0]), (2, 2))

@@ -47,7 +47,9 @@ OWN_FUNCTIONS = {
     name: module
     for module, names in {
         "serialization": "load save",
-        "sparse": "sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor",
+        "sparse": """
+            hspmm smm sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sspaddmm
+        """,
         "storage": """
             BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage
             DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage TypedStorage

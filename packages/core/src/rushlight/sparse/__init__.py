@@ -22,10 +22,14 @@ from ._construct import (
 )
 from ._functions import (
     addmm as addmm,
+    hspmm as hspmm,
     log_softmax as log_softmax,
     mm as mm,
     sampled_addmm as sampled_addmm,
+    smm as smm,
     softmax as softmax,
+    spdiags as spdiags,
+    sspaddmm as sspaddmm,
     sum as sum,
 )
 

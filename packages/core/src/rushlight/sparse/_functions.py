@@ -15,6 +15,8 @@ from ._parts import (
     CSR,
     as_coo,
     coalesce_op,
+    coo_matmul_op,
+    coo_op,
     keys_op,
     matmul_op,
     rows_op,
@@ -59,6 +61,106 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: An
     """
     product = mm(mat1, mat2)
     return (mat if beta == 1 else mat * beta) + (product if alpha == 1 else product * alpha)
+
+
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """Product of a sparse and a dense matrix that keeps only rows with elements: one sparse dimension, one dense.
+
+    Args:
+        mat1: Matrix (n, k) of layout sparse_coo.
+        mat2: Dense matrix (k, m).
+
+    Returns:
+        Tensor (n, m) of layout sparse_coo.
+
+    Example:
+        >>> s = rushlight.sparse_coo_tensor([[1], [0]], [2.0], (3, 1))
+        >>> rushlight.hspmm(s, rushlight.ones(1, 2)).indices()
+        tensor([[1]])
+    """
+    if mat1.layout is not COO or mat2.layout is not rl.strided:
+        raise RuntimeError(f"hspmm: expected a sparse_coo and a dense matrix, got {mat1.layout} and {mat2.layout}.")
+    check_matrices("hspmm", mat1, mat2)
+    rows, place = mat1._payload.indices[0].unique(return_inverse=True)
+    indices = rl.stack((place, mat1._payload.indices[1]))
+    product = coo_matmul_op(indices, values_op(mat1), mat2, len(rows))
+    return coo_op(rows.unsqueeze(0), product, (mat1.shape[0], mat2.shape[1]), True)
+
+
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """`hspmm` with two sparse dimensions.
+
+    Args:
+        input: Matrix (n, k) of layout sparse_coo.
+        mat: Dense matrix (k, m).
+
+    Returns:
+        Tensor (n, m) of layout sparse_coo.
+    """
+    rows = hspmm(input, mat)
+    n, m = rows._nnz(), rows.shape[1]
+    columns = rl.arange(m).repeat(n)
+    indices = rl.stack((rows._indices()[0].repeat_interleave(m), columns))
+    return coo_op(indices, values_op(rows).reshape(-1), rows.shape, False)
+
+
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * smm(mat1, mat2)`, uncoalesced.
+
+    Args:
+        input: Matrix (n, m) of layout sparse_coo.
+        mat1: Matrix (n, k) of layout sparse_coo.
+        mat2: Dense matrix (k, m).
+        beta: Factor of `input`.
+        alpha: Factor of the product.
+
+    Returns:
+        Tensor (n, m) of layout sparse_coo.
+    """
+    product = smm(mat1, mat2)
+    if input.layout is not COO or input.shape != product.shape or input.sparse_dim() != 2:
+        raise RuntimeError(
+            f"sspaddmm: expected input to be a sparse_coo matrix of shape {list(product.shape)}, got layout "
+            f"{input.layout} and shape {list(input.shape)}."
+        )
+    indices = rl.cat((input._indices(), product._indices()), 1)
+    values = rl.cat((values_op(input) * beta, values_op(product) * alpha))
+    return coo_op(indices, values, input.shape, False)
+
+
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: Any = None) -> Tensor:
+    """A sparse matrix by its diagonals.
+
+    Args:
+        diagonals: Matrix (k, n), or vector: row i lies on diagonal `offsets[i]`, its element j in column j.
+        offsets: int64 vector (k), distinct: 0 is the main diagonal, positive ones lie above it.
+        shape: Shape of the result.
+        layout: Layout of the result, sparse_coo by default.
+
+    Returns:
+        Sparse matrix.
+
+    Example:
+        >>> rushlight.sparse.spdiags(rushlight.ones(2, 3), rushlight.tensor([0, 1]), (2, 3)).to_dense()
+        tensor([[1., 1., 0.],
+                [0., 1., 1.]])
+    """
+    diagonals, offsets = rl.atleast_2d(diagonals), rl.atleast_1d(offsets)
+    if offsets.dtype is not rl.int64:
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {offsets.dtype}")
+    if len(shape) != 2:
+        raise RuntimeError(f"Output shape must be 2d, got shape={tuple(shape)}.")
+    if diagonals.ndim != 2 or offsets.ndim != 1 or len(diagonals) != len(offsets):
+        raise RuntimeError(
+            f"Number of diagonals ({len(diagonals)}) does not match the number of offsets ({offsets.numel()})"
+        )
+    if len(offsets.unique()) != len(offsets):
+        raise RuntimeError("Offset tensor contains duplicate values")
+    column = rl.arange(diagonals.shape[1]).expand(diagonals.shape)
+    row = column - offsets.unsqueeze(1)
+    inside = (row >= 0) & (row < shape[0]) & (column < shape[1])
+    result = coo_op(rl.stack((row[inside], column[inside])), diagonals[inside], tuple(shape), False)
+    return result if layout in (None, COO) else result.to_sparse(layout=layout)
 
 
 def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
