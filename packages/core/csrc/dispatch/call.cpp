@@ -353,6 +353,19 @@ PyObject* arg_to_object(const Arg& a) {
   return nullptr;
 }
 
+// A field a line, under PyTorch's name, as PyTorch prints it.
+static PyObject* print_named_result(PyObject* self) {
+  return guard<PyObject*>(nullptr, [&] {
+    const char* name = std::strchr(Py_TYPE(self)->tp_name, '.');
+    Ref<> fields = Ref<>::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(self)), "__match_args__"));
+    Ref<> text = Ref<>::check(PyUnicode_FromFormat("torch%s(", name));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields.get()); ++i)
+      text = Ref<>::check(PyUnicode_FromFormat("%U%s\n%U=%R", text.get(), i == 0 ? "" : ",",
+                                               PyTuple_GET_ITEM(fields.get(), i), PyStructSequence_GetItem(self, i)));
+    return PyUnicode_FromFormat("%U)", text.get());
+  });
+}
+
 PyTypeObject* named_result(const OpRecord* op) {
   static auto* types = new std::unordered_map<std::string, PyTypeObject*>();
   std::string name = op->name_text.substr(0, op->name_text.find('.'));
@@ -367,6 +380,7 @@ PyTypeObject* named_result(const OpRecord* op) {
                                          static_cast<int>(op->result_names.size())};
     type = PyStructSequence_NewType(&description);
     if (!type) throw PythonError();
+    type->tp_repr = print_named_result;
   }
   return type;
 }
