@@ -113,6 +113,7 @@ def test_arithmetic(duplicates):
     check(s.clone().mul_(3), 3 * a)
     check(s.clone().add_(t), a + b)
     check(d.clone().add_(s), a + b)
+    check(d.clone().mul_(s), a * b)
     check(s.to(torch.float32), a)
     assert s.sum().item() == a.sum()
     check(s.sum(0), a.sum(0))
@@ -446,3 +447,16 @@ def test_spdiags(shape):
     assert torch.sparse.spdiags(torch.ones(1, 2), torch.tensor([0]), (2, 2), torch.sparse_csr).is_sparse_csr
     with pytest.raises(RuntimeError, match="duplicate"):
         torch.sparse.spdiags(torch.ones(2, 2), torch.tensor([0, 0]), (2, 2))
+
+
+def test_checks_can_be_left_out():
+    checks = torch.sparse.check_sparse_tensor_invariants
+    assert checks.is_enabled()
+    with checks(False):
+        assert not checks.is_enabled()
+        s = torch.sparse_coo_tensor([[7]], [1.0], (2,))
+        r = torch.sparse_csr_tensor([0, 1], [7], [1.0], (1, 2))
+    assert checks.is_enabled()
+    for t in (s, r, torch.sparse_coo_tensor([[7]], [1.0], (2,), check_invariants=False)):
+        with pytest.raises(RuntimeError, match="size is inconsistent with indices"):
+            t.to_dense()

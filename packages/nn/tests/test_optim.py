@@ -328,6 +328,8 @@ def test_sparse_adam():
     expected = adam(start[[1, 4]], steps, 0.1, eps=1e-14)
     np.testing.assert_allclose(table.weight.detach().numpy()[[1, 4]], expected)
     np.testing.assert_array_equal(table.weight.detach().numpy()[[0, 2, 3, 5]], start[[0, 2, 3, 5]])
+    with pytest.raises(RuntimeError, match="Adam does not support sparse gradients"):
+        optim.Adam(table.parameters()).step()
     table.weight.grad = torch.ones(6, 3, dtype=torch.float64)
     with pytest.raises(RuntimeError, match="does not support dense gradients"):
         optimizer.step()

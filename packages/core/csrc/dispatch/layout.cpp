@@ -51,9 +51,20 @@ bool shares_memory(const Op* op) { return !std::strcmp(op->name, "detach") || !s
        c.op->name, backend.c_str(), name.c_str());
 }
 
+Ref<Tensor> to_dense(Tensor* t) {
+  static const OpRecord* op = find_op("_to_dense");
+  Arg args[2] = {arg(t), arg(true)};
+  return call_tensor(op, args, 2);
+}
+
 // The in-place and out= forms: `target` becomes `value`.
 void write_back(const Call& c, Tensor* target, Tensor* value, bool is_out) {
-  if (!((target->flags | value->flags) & kLayout)) return write_result(c.op, target, value, is_out);
+  if (!(target->flags & kLayout)) {
+    Ref<Tensor> dense = value->flags & kLayout ? to_dense(value) : Ref<Tensor>::borrow(value);
+    write_result(c.op, target, dense.get(), is_out);
+    ++target->storage->version;
+    return;
+  }
   Ref<> from(layout_of(value)), to(layout_of(target));
   if (from.get() != to.get()) {
     Ref<> a = Ref<>::check(PyObject_Repr(from.get())), b = Ref<>::check(PyObject_Repr(to.get()));

@@ -12,6 +12,7 @@ taken apart by their attributes, without a copy::
 from .._public import claim as _claim
 from . import _create, _elementwise, _methods, _products, _reductions, _shapes  # what ops do on the layouts
 from ._construct import (
+    check_sparse_tensor_invariants as check_sparse_tensor_invariants,
     empty_of_layout as empty_of_layout,
     rebuild as rebuild,
     reduce as reduce,

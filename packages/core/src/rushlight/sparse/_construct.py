@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ContextDecorator
 from typing import Any
 
 import rushlight as rl
@@ -11,6 +12,51 @@ from rushlight import Tensor
 from .._rebuild import rebuild_sparse_tensor
 from ._create import empty
 from ._parts import COO, CSC, CSR, compressed_op, coo_op, keys_op, rows_op
+
+
+class check_sparse_tensor_invariants(ContextDecorator):
+    """Whether sparse tensors are checked when they are made, for a `with` block or a function; by default they are.
+
+    Args:
+        enable: Whether to check.
+
+    Example:
+        >>> with rushlight.sparse.check_sparse_tensor_invariants(False):
+        ...     _ = rushlight.sparse_coo_tensor([[7]], [1.0], (2,))
+    """
+
+    _enabled = True
+
+    def __init__(self, enable: bool = True) -> None:
+        self.state = enable
+        self.before: list[bool] = []
+
+    @classmethod
+    def is_enabled(cls) -> bool:
+        """Whether they are checked now."""
+        return check_sparse_tensor_invariants._enabled
+
+    @classmethod
+    def enable(cls) -> None:
+        """Checks from now on."""
+        check_sparse_tensor_invariants._enabled = True
+
+    @classmethod
+    def disable(cls) -> None:
+        """Checks no longer; a wrong index raises when the tensor is first used."""
+        check_sparse_tensor_invariants._enabled = False
+
+    def __enter__(self) -> check_sparse_tensor_invariants:
+        self.before.append(self.is_enabled())
+        check_sparse_tensor_invariants._enabled = self.state
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        check_sparse_tensor_invariants._enabled = self.before.pop()
+
+
+def _checks(check_invariants: bool | None) -> bool:
+    return check_sparse_tensor_invariants.is_enabled() if check_invariants is None else check_invariants
 
 
 def _leaf(values: Tensor, requires_grad: bool) -> Tensor:
@@ -112,7 +158,7 @@ def sparse_coo_tensor(
             )
         if shape[n:] != tuple(v.shape[1:]):
             raise RuntimeError(f"values has incorrect size, expected {[v.shape[0], *shape[n:]]}, got {list(v.shape)}")
-    if check_invariants is not False or is_coalesced:
+    if is_coalesced or _checks(check_invariants):
         keys = keys_op(i, shape[:n])
         if is_coalesced and len(keys) > 1 and not bool((keys[1:] > keys[:-1]).all()):
             raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
@@ -210,7 +256,7 @@ def sparse_compressed_tensor(
             f"{rows}_indices.shape[-1] must be equal to the number of {nrows[1:]} + 1 "
             f"(={(shape[0] if layout is CSR else shape[1]) + 1}), but got {compressed.shape[0]}"
         )
-    if check_invariants is not False:
+    if _checks(check_invariants):
         steps = compressed[1:] - compressed[:-1]
         rules = {
             f"{rows}_indices[..., 0] == 0": compressed[0] == 0,
@@ -267,9 +313,10 @@ def rebuild(layout: Any, data: Sequence[Any], requires_grad: bool = False) -> Te
     """A sparse tensor from what `reduce` returned; the parts are checked, for a file may say anything."""
     if layout is COO:
         indices, values, size, *coalesced = data
-        t = sparse_coo_tensor(indices, values, size, is_coalesced=coalesced[0] if coalesced else None)
+        flag = coalesced[0] if coalesced else None
+        t = sparse_coo_tensor(indices, values, size, is_coalesced=flag, check_invariants=True)
     elif layout in (CSR, CSC):
-        t = sparse_compressed_tensor(*data, layout=layout)
+        t = sparse_compressed_tensor(*data, layout=layout, check_invariants=True)
     else:
         raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
     return _finish(t, requires_grad)

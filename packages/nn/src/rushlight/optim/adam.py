@@ -88,6 +88,8 @@ class Adam(Optimizer):
 
     def _step_group(self, group: dict[str, Any]) -> None:
         params = [param for param in group["params"] if param.grad is not None]
+        if any(param.grad.layout is not rl.strided for param in params):
+            raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
         states = [self.state[param] or self._begin(param, group["amsgrad"]) for param in params]
         beta1, beta2 = group["betas"]
         _ops.adam_step_(
