@@ -274,6 +274,24 @@ PyObject* storage_move(PyObject* self, PyObject* other) {
   });
 }
 
+Ref<Tensor> all_bytes(Storage* s) {
+  Ref<Tensor> t(new_tensor(DType::UInt8, s->device, 1));
+  t->sizes[0] = s->nbytes;
+  t->strides[0] = 1;
+  t->storage = retain(s);
+  finish(t.get());
+  return t;
+}
+
+PyObject* storage_clone(PyObject* self, PyObject*) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    Storage* s = storage_of(self);
+    Ref<> copy(wrap(Py_TYPE(self), new_storage(s->nbytes, s->device)));
+    if (s->device.type != kMeta) copy_into(all_bytes(storage_of(copy.get())).get(), all_bytes(s).get());
+    return copy.release();
+  });
+}
+
 PyObject* storage_nbytes(PyObject* self, PyObject*) { return PyLong_FromLongLong(storage_of(self)->nbytes); }
 PyObject* storage_data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(storage_of(self)->data); }
 PyObject* storage_resizable(PyObject* self, PyObject*) { return PyBool_FromLong(resizable(storage_of(self))); }
@@ -312,6 +330,7 @@ PyMethodDef methods[] = {
     {"_from_buffer", storage_from_buffer, METH_O | METH_CLASS, nullptr},
     {"_tensor", FAST(storage_tensor), METH_FASTCALL, nullptr},
     {"_move", storage_move, METH_O, nullptr},
+    {"clone", storage_clone, METH_NOARGS, "A storage with a copy of the bytes."},
     {"nbytes", storage_nbytes, METH_NOARGS, "The size in bytes."},
     {"size", storage_nbytes, METH_NOARGS, "The size in bytes."},
     {"data_ptr", storage_data_ptr, METH_NOARGS, "The address of the memory."},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -176,7 +175,7 @@ def array_wrap(self: Any, array: Any, context: Any = None, return_scalar: bool =
 
 def storage(self: Any) -> Any:
     """The TypedStorage over the tensor's memory: all of it, also where the tensor is a part."""
-    from .storage import TypedStorage
+    from rushlight.storage import TypedStorage
 
     return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
 
@@ -250,7 +249,7 @@ def _with_state(tensor: Any, like: Any) -> Any:
 
 def reduce(self: Any, protocol: int) -> tuple[Any, ...]:
     """What pickle keeps of a tensor: its storage and geometry, so that sharing survives; not its history."""
-    from . import _rebuild
+    from rushlight import _rebuild
 
     if self._payload is not None:
         from .sparse import reduce as reduce_sparse
@@ -262,8 +261,8 @@ def reduce(self: Any, protocol: int) -> tuple[Any, ...]:
         arguments: tuple[Any, ...] = (self.dtype, tuple(self.shape), self.stride(), self.requires_grad)
     else:
         make = _rebuild.rebuild_tensor_v2
-        hooks: Any = OrderedDict()  # PyTorch keeps hooks here, which it refuses to save
-        arguments = (self.storage(), self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, hooks)
+        geometry = (self.storage_offset(), tuple(self.shape), self.stride())
+        arguments = (self.storage(), *geometry, self.requires_grad, _rebuild.NoHooks())
     if cls is _C.Tensor and not attributes:
         return make, arguments
     return _rebuild.rebuild_from_type, (make, cls, arguments, attributes or {})

@@ -392,7 +392,7 @@ class _Pickling:
         return ("storage", kind, key, location, count, None) if self.legacy else ("storage", kind, key, location, count)
 
 
-_PLAIN = frozenset((str, int, tuple, list, dict, float, bool, type(None), bytes, set, complex))
+_PLAIN = frozenset((str, int, tuple, list, dict, float, bool, type(None), bytes, set, complex, _C.Tensor, _rebuild.NoHooks))
 
 
 def _is_own_global(value: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pickle import PickleBuffer
 from typing import Any
 
 from . import _C
@@ -207,10 +208,6 @@ class UntypedStorage(_Common, _C.StorageBase):
         self._all().copy_(source._all())
         return self
 
-    def clone(self) -> UntypedStorage:
-        """A storage with a copy of the bytes."""
-        return type(self)(len(self), device=self.device).copy_(self)
-
     def __copy__(self) -> UntypedStorage:
         return self.clone()
 
@@ -218,12 +215,8 @@ class UntypedStorage(_Common, _C.StorageBase):
         return self.clone()  # deepcopy() itself remembers it, so that tensors that share it still do
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        from pickle import PickleBuffer
-
-        from ._rebuild import rebuild_storage
-
         host = self.cpu()
-        return rebuild_storage, (PickleBuffer(host) if protocol >= 5 else bytes(host), str(self.device))
+        return restore, (PickleBuffer(host) if protocol >= 5 else bytes(host), str(self.device))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and self._cdata == other._cdata
@@ -319,6 +312,17 @@ def _conversion(name: str, dtype: Any) -> Any:
 
 for _name, _dtype in _NAMES.items():
     setattr(UntypedStorage, _name, _conversion(_name, _dtype))
+
+
+def restore(data: Any, device: str) -> UntypedStorage:
+    """A storage of the bytes that `UntypedStorage.__reduce_ex__` kept; writable memory is taken over."""
+    memory = memoryview(data)
+    if memory.readonly:
+        storage = UntypedStorage(memory.nbytes)
+        memoryview(storage)[:] = memory
+    else:
+        storage = UntypedStorage._from_buffer(memory)
+    return storage.to(device=device)
 
 
 class TypedStorage(_Common):
@@ -474,9 +478,7 @@ class TypedStorage(_Common):
         return self._over(deepcopy(self._untyped_storage, memo), self.dtype)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        from ._rebuild import rebuild_typed_storage
-
-        return rebuild_typed_storage, (self._untyped_storage, self.dtype)
+        return restore_typed, (self._untyped_storage, self.dtype)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TypedStorage) and self.dtype is other.dtype and self._cdata == other._cdata
@@ -529,6 +531,11 @@ class TypedStorage(_Common):
 
 for _name, _dtype in _NAMES.items():
     setattr(TypedStorage, _name, _conversion(_name, _dtype))
+
+
+def restore_typed(untyped: UntypedStorage, dtype: Any) -> TypedStorage:
+    """The TypedStorage that pickle kept."""
+    return TypedStorage(wrap_storage=untyped, dtype=dtype)
 
 
 class _LegacyType(type):

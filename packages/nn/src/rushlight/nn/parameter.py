@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any, cast
 
 import rushlight as rl
@@ -46,9 +45,9 @@ class Parameter(Tensor):
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if type(self) is not Parameter:
             return cast(tuple[Any, ...], super().__reduce_ex__(protocol))
-        from rushlight._rebuild import rebuild_parameter, rebuild_parameter_with_state
+        from rushlight._rebuild import NoHooks, rebuild_parameter, rebuild_parameter_with_state
 
-        arguments: Any = (self.detach(), self.requires_grad, OrderedDict())  # PyTorch keeps hooks there, and saves none
+        arguments = (self.detach(), self.requires_grad, NoHooks())
         if self._attributes:
             return rebuild_parameter_with_state, (*arguments, self._attributes)
         return rebuild_parameter, arguments
