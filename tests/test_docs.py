@@ -25,4 +25,11 @@ def test_links(page):
 
 def test_guide_is_complete():
     guide = {path.name for path in (ROOT / "docs/guide").glob("*.md")}
-    assert guide == {"adding-a-backend.md", "adding-a-layout.md", "adding-an-op.md", "hooks.md", "life-of-an-op.md"}
+    assert guide == {
+        "adding-a-backend.md",
+        "adding-a-layout.md",
+        "adding-an-op.md",
+        "files.md",
+        "hooks.md",
+        "life-of-an-op.md",
+    }

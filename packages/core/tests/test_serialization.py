@@ -8,6 +8,8 @@ import pathlib
 import pickle
 import random
 import struct
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -326,6 +328,55 @@ def test_big_endian_files():
         torch.load(with_order(b"middle"))
 
 
+# -- formats of others
+
+
+def test_safetensors_by_numpy(tmp_path):
+    numpy_files = pytest.importorskip("safetensors.numpy")
+    state = {str(dtype): torch.tensor([0, 1]).to(dtype) for dtype in DTYPES if dtype is not torch.complex128}
+    path = tmp_path / "a.safetensors"
+    numpy_files.save_file({name: tensor.numpy(force=True) for name, tensor in state.items()}, path)
+    got = {name: torch.from_numpy(array) for name, array in numpy_files.load_file(path).items()}
+    assert got.keys() == state.keys()
+    assert all(torch.equal(got[name], state[name]) for name in state)
+
+
+def test_safetensors_of_a_pytorch_program(tmp_path):
+    pytest.importorskip("safetensors")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch, safetensors.torch as files\n"
+        "state = {'a': torch.arange(6.0).reshape(2, 3), 'b': torch.ones(2, dtype=torch.bfloat16)}\n"
+        "files.save_file(state, 'a.safetensors')\n"
+        "got = files.load_file('a.safetensors')\n"
+        "assert all(torch.equal(got[name], state[name]) for name in state)\n"
+    )
+    subprocess.run([sys.executable, "-m", "rushlight", "run", str(script)], check=True, cwd=tmp_path)
+
+
+class TextFormat:
+    """A format of a plugin: the text of a list of numbers."""
+
+    @staticmethod
+    def save(obj, file):
+        file.write(b"#numbers " + " ".join(map(str, obj.tolist())).encode())
+
+    @staticmethod
+    def load(file, map_location):
+        return torch.tensor([float(word) for word in file.read().split()[1:]])
+
+
+def test_formats_of_plugins(tmp_path, monkeypatch):
+    from rushlight import _registry
+    from rushlight.plugin import Format
+
+    numbers = Format("numbers", b"#numbers", TextFormat.load, TextFormat.save, (".num",))
+    monkeypatch.setitem(_registry.formats, "numbers", _registry.Entry(numbers, "a test"))
+    torch.save(torch.tensor([1.0, 2.5]), tmp_path / "a.num")
+    assert (tmp_path / "a.num").read_bytes() == b"#numbers 1.0 2.5"
+    assert torch.load(tmp_path / "a.num").tolist() == [1, 2.5]
+
+
 # -- what PyTorch wrote (data/files/README.md)
 
 
@@ -391,6 +442,12 @@ def test_a_hostile_pickle_is_named_and_not_executed(call, name, protocol, new):
     with pytest.raises(pickle.UnpicklingError, match=rf"Unsupported global: GLOBAL [\w.]*{name}"):
         torch.load(file)
     assert not Bomb.exploded
+
+
+def test_what_is_not_here_is_named():
+    for name in (b"torch.nn.absent\nLayer", b"torch\nabsent", b"rushlight\nabsent"):
+        with pytest.raises(pickle.UnpicklingError, match=name.split(b"\n")[1].decode() + ", which is not here"):
+            torch.load(archive_of(b"\x80\2c" + name + b"\n."), weights_only=False)
 
 
 class Allowed:

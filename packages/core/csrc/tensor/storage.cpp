@@ -102,7 +102,8 @@ void move_storage(Storage* to, Storage* memory) {
   PyObject* moved = PyCapsule_New(memory, kMoved, release_moved);
   if (!moved) throw PythonError();
   retain(memory);
-  if (to->refs > 1 && to->owner) PyCapsule_SetContext(moved, Py_NewRef(to->owner));
+  bool seen = to->refs > 1 || block_of(to)->object;  // the object may have lent its memory as a buffer
+  if (seen && to->owner) PyCapsule_SetContext(moved, Py_NewRef(to->owner));
   Py_XSETREF(to->owner, moved);
   to->data = memory->data;
   to->nbytes = memory->nbytes;

@@ -31,7 +31,7 @@ inline Storage* root_of(Storage* s) {  // the storage of which it is an alias, i
   return s;
 }
 // A storage (no alias) gets the memory of another one, which it keeps; tensors and aliases over it follow. What it had
-// stays where anything but one tensor uses the storage, since an array or a running kernel may still read it.
+// stays where anything but one tensor uses the storage, since an array or a buffer may still read it.
 void move_storage(Storage* to, Storage* memory);
 // New elements are arbitrary. Smaller ones keep their memory, which tensors may still reach.
 void resize_storage(Storage*, int64_t nbytes);

@@ -6,6 +6,7 @@ import copyreg
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from pickle import UnpicklingError
 from typing import Any
 
 from . import _C
@@ -161,7 +162,7 @@ def find(module: str, name: str) -> Any:
     """The object that a global of a pickle stands for; PyTorch's names stand for ours.
 
     Raises:
-        AttributeError, ModuleNotFoundError: There is none.
+        UnpicklingError: There is none.
     """
     path = f"{module}.{name}"
     if path in SAFE:
@@ -170,8 +171,11 @@ def find(module: str, name: str) -> Any:
         return load_from_bytes
     if path.startswith("torch."):
         module = "rushlight" + module[len("torch") :]
-    __import__(module)
-    value = sys.modules[module]
-    for part in name.split("."):
-        value = getattr(value, part)
+    try:
+        __import__(module)
+        value: Any = sys.modules[module]
+        for part in name.split("."):
+            value = getattr(value, part)
+    except (ImportError, AttributeError) as error:
+        raise UnpicklingError(f"load: the file needs {path}, which is not here: {error}") from error
     return value

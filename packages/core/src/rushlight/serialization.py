@@ -392,7 +392,9 @@ class _Pickling:
         return ("storage", kind, key, location, count, None) if self.legacy else ("storage", kind, key, location, count)
 
 
-_PLAIN = frozenset((str, int, tuple, list, dict, float, bool, type(None), bytes, set, complex, _C.Tensor, _rebuild.NoHooks))
+_PLAIN = frozenset(
+    (str, int, tuple, list, dict, float, bool, type(None), bytes, set, complex, _C.Tensor, _rebuild.NoHooks)
+)
 
 
 def _is_own_global(value: Any) -> bool:
@@ -556,10 +558,8 @@ class _Loader:
                 return persistent_load(key)
 
             def find_class(self, owner: str, name: str) -> Any:
-                try:
-                    return _rebuild.find(owner, name)
-                except (AttributeError, ImportError):
-                    return super().find_class(owner, name)
+                ours = owner.partition(".")[0] in ("torch", "rushlight")
+                return _rebuild.find(owner, name) if ours else super().find_class(owner, name)
 
         stream = BytesIO(data)
         stream.seek(at)
