@@ -1,5 +1,6 @@
 """Conversions: identity where nothing changes, and memory formats."""
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -50,3 +51,50 @@ def test_channels_last():
 def test_names_of_formats_and_layouts():
     assert repr(torch.channels_last) == "torch.channels_last"
     assert torch.zeros(1).layout is torch.strided
+
+
+FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128]
+INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+EDGES = [
+    *(0.0, -0.0, 0.5, -0.99, 1.5, -1.5, 127.0, 127.5, 128.0, -128.9, -129.0, 255.9, 256.0, -1e-3, 300.0),
+    *(32767.0, 32768.0, -32769.0, 65504.0, 2.0**31 - 1, 2.0**31, -(2.0**31), -(2.0**31) - 1, 2.0**32),
+    *(2.0**63, -(2.0**63), -9.3e18, 1e19, 2.0**64, 1e30, -1e30, float("inf"), float("-inf"), float("nan")),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*imaginary part")
+@pytest.mark.parametrize("integer", INTEGERS, ids=str)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_floats_beyond_the_range_saturate_whatever_the_layout(dtype, integer):
+    edges = torch.tensor(EDGES, dtype=torch.float64).to(dtype)
+    low, high = torch.iinfo(integer).min, torch.iinfo(integer).max
+    rounded = edges.real.tolist() if dtype.is_complex else edges.tolist()
+    expected = [0 if x != x else low if x <= low else high if x >= high else int(x) for x in rounded]
+    for n in range(71):
+        places = [(7 * i + n) % len(EDGES) for i in range(n)]
+        source, wanted = edges[torch.tensor(places, dtype=torch.int64)], [expected[i] for i in places]
+        apart = torch.zeros(2 * n, dtype=dtype)[::2].copy_(source)
+        target = torch.zeros(2 * n, dtype=integer)[1::2]
+        target[:] = source
+        results = [
+            source.to(integer),
+            apart.to(integer),
+            source.flip(0)[::-1].to(integer),
+            torch.empty(n, dtype=integer).copy_(apart),
+            source.expand(3, n).to(integer)[2],
+            torch.stack([source, source], 1).T.to(integer)[1],
+            torch.as_tensor(source, dtype=integer),
+            target,
+        ]
+        for i, result in enumerate(results):
+            assert result.tolist() == wanted, (n, i)
+
+
+@pytest.mark.parametrize("to", INTEGERS, ids=str)
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_integers_beyond_the_range_wrap(dtype, to):
+    edges = np.array([0, 1, -1, 127, 128, 255, 256, -129, 2**31, -(2**31), 2**63 - 1, -(2**63)])
+    edges = edges.astype(str(dtype)[6:])
+    for n in range(71):
+        source = np.resize(edges, n)
+        assert torch.from_numpy(source).to(to).tolist() == source.astype(str(to)[6:]).tolist()

@@ -444,7 +444,12 @@ PyObject* run_array_kernel(Call& c, const Op* op) {
     if (!v) return nullptr;
     PyTuple_SET_ITEM(args.get(), i + 1, v);
   }
-  Ref<> result = Ref<>::check(PyObject_Call(op->array_kernel, args.get(), nullptr));
+  Ref<> result(PyObject_Call(op->array_kernel, args.get(), nullptr));
+  if (!result && PyErr_ExceptionMatches(PyExc_MemoryError)) {
+    PyErr_Clear();
+    throw std::bad_alloc();  // the error that the allocator's own failures become
+  }
+  if (!result) return nullptr;
   if (op->noutputs == 0) return result.release();
   if (op->noutputs == 1 && !PyTuple_Check(result.get())) return wrap(result.get());
   Ref<> items = Ref<>::check(PySequence_Tuple(result.get()));

@@ -102,7 +102,8 @@ PyObject* cat_kernel(Call& c) {
              "number %d in the list.",
              dim, static_cast<ll>(first->sizes[d]), static_cast<ll>(t->sizes[d]), i);
     lengths[i] = t->sizes[dim];
-    sizes[dim] += lengths[i];
+    if (__builtin_add_overflow(sizes[dim], lengths[i], &sizes[dim]))
+      fail(PyExc_RuntimeError, "cat: the sizes along dimension %d overflow 64 bits. Join fewer elements.", dim);
   }
   Ref<Tensor> r = empty(sizes.n, sizes.v, dtype, c.device);
   join(r.get(), dim, tensors.data(), n, lengths.data());
