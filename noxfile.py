@@ -255,6 +255,14 @@ def leaks(session: nox.Session) -> None:
     session.run("python", "tests/leaks.py", *(session.posargs or ["--seconds", "0.05"]))
 
 
+@nox.session(requires=[BUILT])
+def ecosystem(session: nox.Session) -> None:
+    """Hand tensors to pandas, SciPy, matplotlib and scikit-learn."""
+    install_wheels(session, "core")
+    session.install(*test_requirements("core"), "matplotlib", "pandas", "scikit-learn")
+    session.run("pytest", "-q", "packages/core/tests/test_ecosystem.py", *session.posargs)
+
+
 @nox.session(requires=[BUILT], default=False)
 def array_api(session: nox.Session) -> None:
     """Run the public test suite of the array API standard; `ARRAY_API_TESTS` names a checkout, else it is fetched."""

@@ -125,3 +125,18 @@ def test_differential():
                 peer.zeros(sa, dtype=getattr(peer, name(a))), peer.zeros(sb, dtype=getattr(peer, name(b)))
             )
             assert name(ours) == name(theirs), (a, sa, b, sb)
+
+
+@pytest.mark.parametrize(
+    "mixed", [lambda b: b - 1, lambda b: 1.5 - b, lambda b: b - torch.ones(1), lambda b: torch.rsub(b, 2)]
+)
+def test_bool_has_no_minus(mixed):
+    with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool tensor is not supported"):
+        mixed(torch.tensor([True]))
+    with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool tensor is not supported"):
+        torch.tensor([1]) - True
+    with pytest.raises(RuntimeError, match="with two bool tensors is not supported"):
+        torch.tensor([True]) - torch.tensor([True])
+    with pytest.raises(RuntimeError, match="Negation, the `-` operator, on a bool tensor is not supported"):
+        -torch.tensor([True])
+    assert torch.rsub(torch.tensor([1]), 3).tolist() == [2]

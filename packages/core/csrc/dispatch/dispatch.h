@@ -154,6 +154,7 @@ enum class Promote : uint8_t {
   Where,      // the first tensor is a bool condition, the rest promote
   Scalars,    // as Same, and the op's number parameters take part (clamp, pow)
   None,       // no promotion: the first tensor's dtype
+  Minus,      // as Same, and bool is refused, which has no minus
 };
 
 }  // namespace rl

@@ -181,12 +181,28 @@ void check_condition(const Plan& p) {
          short_name(p.op).c_str(), a.is_tensor() ? legacy_name(a.tensor->dtype) : "number");
 }
 
+void refuse_bool(const Plan& p) {
+  int bools = 0;
+  for (int i = 0; i < p.n; ++i)
+    bools += p.in[i]->is_tensor() ? p.in[i]->tensor->dtype == DType::Bool : p.in[i]->kind == Kind::Bool;
+  if (!bools) return;
+  if (bools == 2)
+    fail(PyExc_RuntimeError,
+         "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+         "operator instead.");
+  fail(PyExc_RuntimeError,
+       "%s a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator "
+       "instead.",
+       p.n == 1 ? "Negation, the `-` operator, on" : "Subtraction, the `-` operator, with");
+}
+
 Plan make_plan(Call& c) {
   Plan p;
   p.op = static_cast<const OpRecord*>(c.op);
   for (int i = 0; i < p.op->nparams; ++i)
     if (p.op->params[i].type == ParamType::Tensor && !c.args[i].none()) p.in[p.n++] = &c.args[i];
   if (static_cast<Promote>(p.op->promote) == Promote::Where) check_condition(p);
+  if (static_cast<Promote>(p.op->promote) == Promote::Minus) refuse_bool(p);
   plan_dtypes(p, c);
   plan_shape(p);
   return p;

@@ -33,11 +33,13 @@ Promote promote_from(const char* s) {
                                                         {"float_real", Promote::FloatReal},
                                                         {"where", Promote::Where},
                                                         {"scalars", Promote::Scalars},
-                                                        {"none", Promote::None}};
+                                                        {"none", Promote::None},
+                                                        {"minus", Promote::Minus}};
   for (auto& [name, promote] : all)
     if (!std::strcmp(name, s)) return promote;
   fail(PyExc_ValueError,
-       "define_op: unknown promotion '%s', known are bool, float, float_real, none, real, same, scalars, where", s);
+       "define_op: unknown promotion '%s', known are bool, float, float_real, minus, none, real, same, scalars, where",
+       s);
 }
 
 const OpRecord* op_named(const char* name) {

@@ -155,6 +155,11 @@ def _mapped(name: str, self: Any, others: tuple[Any, ...], function: Any) -> Any
     return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
 
 
+def reverse(self: Any) -> Any:
+    """The tensor with the first dimension in reverse order: what `reversed` goes through."""
+    return self.flip(0) if self.ndim else self
+
+
 def cpu(self: Any, memory_format: Any = _C.preserve_format) -> Any:
     """The tensor in host memory: itself when it is there already."""
     return self.to("cpu", memory_format=memory_format)
@@ -327,6 +332,7 @@ def install() -> None:
         "map_": map_,
         "map2_": map2_,
         "where": where,
+        "__reversed__": reverse,
         "to_device": to_device,
         "__array_namespace__": array_namespace,
         "__array_wrap__": array_wrap,

@@ -38,7 +38,7 @@ add = (
 sub = (
     Op(
         "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-        family=pointwise(),
+        family=pointwise("minus"),
         inplace=True,
         aliases=("subtract",),
         doc="Difference: `input - alpha * other`, of broadcast shape and promoted dtype.",
@@ -53,6 +53,7 @@ rsub = (
         family=COMPOSITE,
         method=False,
         out=False,
+        numbers=True,
         doc="`other - alpha * input`.",
     )
     .composite(lambda self, other, *, alpha: other - (self if alpha == 1 else self * alpha))
@@ -238,7 +239,7 @@ def _unary(
     return op.samples(unary(low, high), reference)
 
 
-neg = _unary("neg", "The negative.", lambda xp, x: -x, "-grad", promote="same", aliases=("negative",))
+neg = _unary("neg", "The negative.", lambda xp, x: -x, "-grad", promote="minus", exact=True, aliases=("negative",))
 positive = (
     Op("positive(Tensor self) -> Tensor", family=COMPOSITE, out=False, doc="The input itself.")
     .composite(lambda self: _positive(self))

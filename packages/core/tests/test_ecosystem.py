@@ -1,0 +1,101 @@
+"""Libraries around NumPy take tensors for arrays: each call gives what it gives for an array of the same elements."""
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+
+X = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
+MATRIX = np.array([[3.0, 1.0], [2.0, 5.0], [4.0, 0.0], [1.0, 1.0], [0.0, 2.0], [2.5, 3.0]])
+LABELS = np.array([0, 1, 0, 1, 1, 0])
+
+
+def tensors(*arrays):
+    return [torch.from_numpy(array.copy()) for array in arrays]
+
+
+def test_pandas():
+    pandas = pytest.importorskip("pandas")
+    (x,) = tensors(X)
+    series = pandas.Series(X)
+    assert pandas.Series(x).tolist() == X.tolist()
+    assert pandas.DataFrame({"x": x}).x.tolist() == pandas.DataFrame(torch.stack([x, x], 1))[0].tolist() == X.tolist()
+    assert pandas.DataFrame({"y": X}).assign(x=x).x.tolist() == X.tolist()
+    assert torch.tensor(series).tolist() == torch.as_tensor(pandas.DataFrame({"x": X}))[:, 0].tolist() == X.tolist()
+    assert x[pandas.Series([0, 2])].tolist() == [3, 2]
+
+
+def test_scipy():
+    stats = pytest.importorskip("scipy.stats")
+    from scipy import fft, interpolate, linalg, ndimage, optimize, signal, sparse, spatial, special
+
+    x, matrix = tensors(X, MATRIX)
+    for function in (
+        lambda a, b: stats.norm.pdf(a),
+        lambda a, b: stats.pearsonr(a, a * a).statistic,
+        lambda a, b: signal.convolve(a, a),
+        lambda a, b: signal.find_peaks(a)[0],
+        lambda a, b: interpolate.interp1d(a, a * 2)(2.5),
+        lambda a, b: linalg.svd(b)[1],
+        lambda a, b: ndimage.gaussian_filter(b, 1),
+        lambda a, b: spatial.distance.cdist(b, b),
+        lambda a, b: spatial.KDTree(b).query(b)[1],
+        lambda a, b: special.softmax(a),
+        lambda a, b: fft.fft(a),
+        lambda a, b: optimize.linear_sum_assignment(b)[1],
+        lambda a, b: sparse.csr_array(b).toarray(),
+        lambda a, b: sparse.eye_array(6, format="csr") @ b,
+    ):
+        np.testing.assert_allclose(np.asarray(function(x, matrix)), function(X, MATRIX), rtol=1e-12)
+    found = optimize.minimize(
+        lambda v: ((torch.from_numpy(v) - 1) ** 2).sum().item(), torch.zeros(2, dtype=torch.float64)
+    )
+    np.testing.assert_allclose(found.x, 1, atol=1e-4)
+
+
+def test_matplotlib():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    x, matrix = tensors(X, MATRIX)
+    figure, axes = pyplot.subplots()
+    assert axes.plot(x, x)[0].get_ydata().tolist() == X.tolist()
+    assert axes.hist(x, bins=torch.linspace(0, 6, 4))[0].tolist() == np.histogram(X, np.linspace(0, 6, 4))[0].tolist()
+    assert axes.scatter(x, x, c=x).get_offsets().tolist() == np.stack([X, X], 1).tolist()
+    assert axes.imshow(matrix).get_array().tolist() == MATRIX.tolist()
+    assert axes.bar(x, x)[0].get_height() == X[0]
+    axes.contourf(*torch.meshgrid(x.sort().values, x.sort().values, indexing="xy"), torch.outer(x, x))
+    axes.boxplot(matrix)
+    axes.set_xlim(x.min(), x.max())
+    figure.canvas.draw()
+    pyplot.close(figure)
+
+
+def test_scikit_learn():
+    pytest.importorskip("sklearn")
+    from sklearn import cluster, decomposition, linear_model, metrics, model_selection, preprocessing, svm
+
+    matrix, labels = tensors(MATRIX, LABELS)
+    for model in (linear_model.LogisticRegression(), svm.SVC()):
+        expected = model.fit(MATRIX, LABELS).predict(MATRIX).tolist()
+        assert model.fit(matrix, labels).predict(matrix).tolist() == expected
+    assert cluster.KMeans(2, n_init=1, random_state=0).fit(matrix).inertia_ > 0
+    for transform in (decomposition.PCA(1), preprocessing.StandardScaler()):
+        np.testing.assert_allclose(transform.fit_transform(matrix), transform.fit_transform(MATRIX), rtol=1e-12)
+    left, right = model_selection.train_test_split(matrix, random_state=0)
+    assert len(left) + len(right) == len(MATRIX)
+    assert metrics.accuracy_score(labels, labels) == 1
+    assert metrics.confusion_matrix(labels, 1 - labels).tolist() == [[0, 3], [3, 0]]
+
+
+def test_python():
+    x = torch.tensor([3, 1, 2])
+    assert [int(each) for each in sorted(x)] == [1, 2, 3]
+    assert [int(each) for each in reversed(x)] == [2, 1, 3]
+    assert reversed(torch.tensor(1)) == 1
+    assert (sum(x), max(x), min(x)) == (6, 3, 1)
+    assert "abc"[x[1]] == "b"
+    assert [*range(x[0])] == [0, 1, 2]
+    assert f"{torch.tensor(3.14159):.2f}" == "3.14"
+    assert f"{int(x[0]):03d}" == "003"
