@@ -14,6 +14,7 @@ PyObject* unbind(Tensor* self, int64_t dim);
 
 void register_convert_ops();
 void register_copy_ops();
+void register_distance_ops();
 void register_factory_ops();
 void register_matmul_ops();
 void register_order_ops();

@@ -382,6 +382,7 @@ PyMODINIT_FUNC PyInit__C() {
     add_view_attributes();
     register_convert_ops();
     register_copy_ops();
+    register_distance_ops();
     register_factory_ops();
     register_matmul_ops();
     register_order_ops();

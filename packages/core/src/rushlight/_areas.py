@@ -83,7 +83,7 @@ FUNCTIONS = {
         "linalg": """
             chain_matmul cholesky cholesky_inverse cholesky_solve det dist eig geqrf inverse logdet lstsq lu
             lu_solve lu_unpack matrix_exp matrix_power matrix_rank norm orgqr ormqr pca_lowrank pinverse qr
-            renorm slogdet solve svd svd_lowrank symeig triangular_solve
+            slogdet solve svd svd_lowrank symeig triangular_solve
         """,
         "nn": """
             adaptive_avg_pool1d adaptive_max_pool1d affine_grid_generator alpha_dropout alpha_dropout_
@@ -112,7 +112,7 @@ METHODS = {
         """,
         "linalg": """
             cholesky cholesky_inverse cholesky_solve det dist eig geqrf inverse logdet lstsq lu lu_solve
-            matrix_exp matrix_power norm orgqr ormqr pinverse qr renorm slogdet solve svd symeig
+            matrix_exp matrix_power norm orgqr ormqr pinverse qr slogdet solve svd symeig
             triangular_solve
         """,
         "nn": """

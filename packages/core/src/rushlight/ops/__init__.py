@@ -15,6 +15,7 @@ FAMILIES = (
     "_convert",
     "_copy",
     "_creation",
+    "_distance",
     "_factory",
     "_fft",
     "_histogram",
