@@ -156,6 +156,13 @@ def test_set_makes_a_tensor_another_name():
     assert b.shape == (4,)
 
 
+def test_is_storage():
+    a = torch.ones(1)
+    assert torch.is_storage(a.storage())
+    assert torch.is_storage(a.untyped_storage())
+    assert not torch.is_storage(a)
+
+
 def test_copies_of_storages():
     a = torch.arange(3)
     for clone in (copy.copy(a.storage()), copy.deepcopy(a.storage()), a.storage().clone()):

@@ -53,7 +53,7 @@ OWN_FUNCTIONS = {
         "storage": """
             BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage
             DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage TypedStorage
-            UntypedStorage from_file
+            UntypedStorage from_file is_storage
         """,
     }.items()
     for name in names.split()

@@ -10,7 +10,7 @@ from pickle import UnpicklingError
 from typing import Any
 
 from . import _C
-from .storage import LEGACY, TypedStorage, UntypedStorage
+from .storage import LEGACY, TypedStorage, UntypedStorage, typed as typed
 
 
 def rebuild_tensor(storage: TypedStorage, offset: int, size: Sequence[int], stride: Sequence[int]) -> Any:

@@ -180,9 +180,9 @@ def array_wrap(self: Any, array: Any, context: Any = None, return_scalar: bool =
 
 def storage(self: Any) -> Any:
     """The TypedStorage over the tensor's memory: all of it, also where the tensor is a part."""
-    from rushlight.storage import TypedStorage
+    from rushlight.storage import typed
 
-    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+    return typed(self.untyped_storage(), self.dtype)
 
 
 def storage_type(self: Any) -> Any:
@@ -267,7 +267,12 @@ def reduce(self: Any, protocol: int) -> tuple[Any, ...]:
     else:
         make = _rebuild.rebuild_tensor_v2
         geometry = (self.storage_offset(), tuple(self.shape), self.stride())
-        arguments = (self.storage(), *geometry, self.requires_grad, _rebuild.NoHooks())
+        arguments = (
+            _rebuild.typed(self.untyped_storage(), self.dtype),
+            *geometry,
+            self.requires_grad,
+            _rebuild.NoHooks(),
+        )
     if cls is _C.Tensor and not attributes:
         return make, arguments
     return _rebuild.rebuild_from_type, (make, cls, arguments, attributes or {})

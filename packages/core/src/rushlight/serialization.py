@@ -20,7 +20,7 @@ from . import _C, _rebuild
 from ._archive import Reader, Source, Writer
 from ._shared_memory import MappedFile
 from ._unpickler import is_allowed, unpickle, user_globals
-from .storage import LEGACY, TypedStorage, UntypedStorage
+from .storage import LEGACY, TypedStorage, UntypedStorage, typed
 
 __all__ = [
     "DEFAULT_PROTOCOL",
@@ -388,7 +388,8 @@ class _Pickling:
                 f"got {known} and {dtype}. Save one of them and make the other by view(dtype)."
             )
         self.storages[key] = untyped
-        location, count = location_tag(untyped), untyped.nbytes() // dtype.itemsize
+        # One string object, so that the pickle holds it once.
+        location, count = sys.intern(location_tag(untyped)), untyped.nbytes() // dtype.itemsize
         return ("storage", kind, key, location, count, None) if self.legacy else ("storage", kind, key, location, count)
 
 
@@ -573,9 +574,8 @@ class _Loader:
         """Remembers a storage that was read."""
         if self.swap:
             untyped.byteswap(dtype)
-        typed = TypedStorage(wrap_storage=self.restore(untyped, location), dtype=dtype)
-        self.storages[key] = typed
-        return typed
+        storage = self.storages[key] = typed(self.restore(untyped, location), dtype)
+        return storage
 
 
 _UNSAFE = (
@@ -683,11 +683,11 @@ class _LegacyLoader(_Loader):
             if content is None or len(content) != size * dtype.itemsize:
                 raise RuntimeError(f"load: storage {name} has the wrong size, or no bytes. The file is corrupted.")
             self.add(name, UntypedStorage.from_buffer(content, dtype=_C.uint8), dtype, location)
-        typed = self.storages[name]
+        storage = self.storages[name]
         if view is None:
-            return typed
+            return storage
         _, offset, count = view
-        whole = typed._untyped_storage
+        whole = storage._untyped_storage
         return TypedStorage(
             wrap_storage=whole[offset * dtype.itemsize : (offset + count) * dtype.itemsize], dtype=dtype
         )

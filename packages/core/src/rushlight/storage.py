@@ -378,7 +378,7 @@ class TypedStorage(_Common):
 
     @classmethod
     def _over(cls, untyped: UntypedStorage, dtype: Any) -> TypedStorage:
-        return TypedStorage(wrap_storage=untyped, dtype=dtype)
+        return typed(untyped, dtype)
 
     def _all(self) -> Any:
         return self._untyped_storage._tensor(self.dtype)
@@ -478,7 +478,7 @@ class TypedStorage(_Common):
         return self._over(deepcopy(self._untyped_storage, memo), self.dtype)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return restore_typed, (self._untyped_storage, self.dtype)
+        return typed, (self._untyped_storage, self.dtype)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TypedStorage) and self.dtype is other.dtype and self._cdata == other._cdata
@@ -533,9 +533,11 @@ for _name, _dtype in _NAMES.items():
     setattr(TypedStorage, _name, _conversion(_name, _dtype))
 
 
-def restore_typed(untyped: UntypedStorage, dtype: Any) -> TypedStorage:
-    """The TypedStorage that pickle kept."""
-    return TypedStorage(wrap_storage=untyped, dtype=dtype)
+def typed(untyped: UntypedStorage, dtype: Any) -> TypedStorage:
+    """`TypedStorage(wrap_storage=untyped, dtype=dtype)` without its checks."""
+    self = object.__new__(TypedStorage)
+    self._untyped_storage, self.dtype = untyped, dtype
+    return self
 
 
 class _LegacyType(type):
@@ -575,6 +577,11 @@ LEGACY = {name: _legacy_type(name, dtype) for dtype, name in _TYPE_NAMES.items()
 """`FloatStorage` and its kin by name."""
 
 globals().update(LEGACY)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether an object is a storage, typed or not."""
+    return isinstance(obj, UntypedStorage | TypedStorage)
 
 
 def from_file(
