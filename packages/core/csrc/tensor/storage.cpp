@@ -37,6 +37,9 @@ Storage* make_storage(int64_t own_bytes, Device device) {
   return s;
 }
 
+// What uses a storage beside its UntypedStorage; arrays and aliases count as well as tensors.
+int64_t users_of(const Storage* s) { return s->refs - (block_of(s)->object ? 1 : 0); }
+
 bool was_moved(const Storage* s) { return s->owner && PyCapsule_IsValid(s->owner, kMoved); }
 
 // The storage whose memory this one uses.
@@ -108,7 +111,7 @@ void move_storage(Storage* to, Storage* memory) {
   to->data = memory->data;
   to->nbytes = memory->nbytes;
   to->read_only = memory->read_only;
-  follow(to);
+  follow(to, users_of(to));
 }
 
 void resize_storage(Storage* s, int64_t nbytes) {
@@ -120,7 +123,7 @@ void resize_storage(Storage* s, int64_t nbytes) {
     return release(grown);
   }
   s->nbytes = nbytes;
-  follow(s);
+  follow(s, users_of(s));
 }
 
 // ---- UntypedStorage: what Python sees of a storage

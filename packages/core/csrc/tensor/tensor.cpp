@@ -47,8 +47,8 @@ void unlink(Tensor* t) {
 extern const int kTensorSize;
 const int kTensorSize = sizeof(Linked);  // of the Python object
 
-void follow(Storage* root) {
-  for (Linked* t = g_live.head.next; t != &g_live.head; t = t->next) {
+void follow(Storage* root, int64_t users) {
+  for (Linked* t = g_live.head.next; users && t != &g_live.head; t = t->next) {
     if (!t->storage || root_of(t->storage) != root) continue;
     for (Storage* s = t->storage; s != root; s = s->alias) {
       s->data = root->data;
@@ -59,6 +59,7 @@ void follow(Storage* root) {
     }
     Py_CLEAR(t->array);
     finish(t);
+    if (t->storage == root) --users;
   }
 }
 

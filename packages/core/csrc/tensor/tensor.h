@@ -46,7 +46,8 @@ void set_contiguous_strides(Tensor*);
 void finish(Tensor*);  // numel, contiguity and data pointer from sizes, strides, offset and storage
 void set_geometry(Tensor*, int ndim, const int64_t* sizes, const int64_t* strides, int64_t offset);
 int64_t extent_of(int ndim, const int64_t* sizes, const int64_t* strides);  // elements from the first to the last
-void follow(Storage* root);  // gives all tensors and aliases over a storage its address and size
+// Gives all tensors and aliases over a storage its address and size, newest first, until `users` are found.
+void follow(Storage* root, int64_t users);
 
 Ref<Tensor> empty(int ndim, const int64_t* sizes, DType, Device);
 inline Ref<Tensor> empty_like(const Tensor* t, DType d) { return empty(t->ndim, t->sizes, d, t->device); }
