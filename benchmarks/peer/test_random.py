@@ -188,3 +188,14 @@ def test_states_are_exchanged():
     assert bits(rushlight.randn(40, generator=ours)) == bits(torch.randn(40, generator=theirs))
     theirs.set_state(torch.from_numpy(ours.get_state().numpy()))
     assert bits(rushlight.rand(40, generator=ours)) == bits(torch.rand(40, generator=theirs))
+
+
+@pytest.mark.parametrize("scramble", [False, True])
+@pytest.mark.parametrize("dimension", [1, 2, 100, 21201])
+def test_sobol_sequences(dimension, scramble):
+    ours = rushlight.quasirandom.SobolEngine(dimension, scramble, seed=5)
+    theirs = torch.quasirandom.SobolEngine(dimension, scramble, seed=5)
+    for n in (1, 30, 3):
+        assert bits(ours.draw(n)) == bits(theirs.draw(n))
+        assert bits(ours.fast_forward(100).quasi) == bits(theirs.fast_forward(100).quasi)
+    assert bits(ours.draw(2, dtype=rushlight.float64)) == bits(theirs.draw(2, dtype=torch.float64))

@@ -38,8 +38,8 @@ MODULES = {
 """Modules below rushlight."""
 
 OWN = frozenset({
-    "array_api", "cuda", "fft", "return_types", "serialization", "signal", "sparse", "storage", "testing", "utils",
-    "utils.dlpack", "utils.hooks",
+    "array_api", "cuda", "fft", "quasirandom", "return_types", "serialization", "signal", "sparse", "storage",
+    "testing", "utils", "utils.dlpack", "utils.hooks",
 })  # fmt: skip
 """Modules of the core that are imported when they are first asked for."""
 
