@@ -109,7 +109,7 @@ class Arguments:
         return self.random.random() < probability
 
     def tensor(self) -> Any:
-        """A tensor of any dtype and layout, sometimes with absurd values, without memory, or requiring a gradient."""
+        """A tensor of any dtype and layout, sometimes with absurd values, sparse, without memory, or with a gradient."""
         choose = self.random.choice
         shape = choose(SHAPES)
         dtype = choose([*DTYPES, *[torch.float32] * 8, *[torch.int64] * 4])
@@ -126,6 +126,8 @@ class Arguments:
             tensor = tensor[choose([slice(1, None), slice(None, None, 2), slice(None, None, -1)])]
         if dtype.is_floating_point and self.chance(0.15):
             tensor = tensor.clone().requires_grad_()
+        if tensor.ndim and self.chance(0.03):
+            tensor = tensor.to_sparse(self.random.randint(1, tensor.ndim))
         return tensor if self.chance(0.95) else torch.empty(tensor.shape, dtype=dtype, device="meta")
 
     def integer(self) -> int:
@@ -183,6 +185,8 @@ def tensors(value: Any) -> Iterator[Any]:
 
 def content(tensor: Any) -> bytes:
     """The elements, by value and bit."""
+    if tensor.layout is not torch.strided:
+        tensor = tensor.to_dense()
     return b"" if tensor.is_meta else tensor.detach().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
 
 

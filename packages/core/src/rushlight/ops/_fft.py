@@ -20,27 +20,32 @@ from ._view import _calls
 # How a transform of n points is scaled, as an argument of the three operators.
 NOT, BY_ROOT, BY_N = range(3)
 
-_FORWARD = {NOT: "backward", BY_ROOT: "ortho", BY_N: "forward"}
-_INVERSE = {NOT: "forward", BY_ROOT: "ortho", BY_N: "backward"}
-"""NumPy's names for the scales."""
+_NAMES = ("backward", "ortho", "forward")
+"""NumPy's names for the scales of a forward transform; of an inverse one they are the other way round."""
+
+
+def _norm(normalization: int, forward: bool = True) -> str:
+    if normalization not in (NOT, BY_ROOT, BY_N):
+        raise RuntimeError(f"Unsupported normalization mode {normalization} (fft: {NOT}, {BY_ROOT} or {BY_N})")
+    return _NAMES[normalization if forward else -1 - normalization]
 
 
 def _c2c_array(xp: Any, x: Any, dim: Sequence[int], normalization: int, forward: bool) -> Any:
     if not dim:
         return xp.array(x, order="C")
     if forward:
-        return xp.ascontiguousarray(xp.fft.fftn(x, axes=dim, norm=_FORWARD[normalization]))
-    return xp.ascontiguousarray(xp.fft.ifftn(x, axes=dim, norm=_INVERSE[normalization]))
+        return xp.ascontiguousarray(xp.fft.fftn(x, axes=dim, norm=_norm(normalization)))
+    return xp.ascontiguousarray(xp.fft.ifftn(x, axes=dim, norm=_norm(normalization, False)))
 
 
 def _r2c_array(xp: Any, x: Any, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
     transform = xp.fft.rfftn if onesided else xp.fft.fftn
-    return xp.ascontiguousarray(transform(x, axes=dim, norm=_FORWARD[normalization]))
+    return xp.ascontiguousarray(transform(x, axes=dim, norm=_norm(normalization)))
 
 
 def _c2r_array(xp: Any, x: Any, dim: Sequence[int], normalization: int, last_dim_size: int) -> Any:
     sizes = [x.shape[d] for d in dim[:-1]] + [last_dim_size]
-    return xp.ascontiguousarray(xp.fft.irfftn(x, s=sizes, axes=dim, norm=_INVERSE[normalization]))
+    return xp.ascontiguousarray(xp.fft.irfftn(x, s=sizes, axes=dim, norm=_norm(normalization, False)))
 
 
 def _c2c_meta(self: Any, dim: Sequence[int], normalization: int, forward: bool) -> Any:

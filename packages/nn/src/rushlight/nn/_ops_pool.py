@@ -200,13 +200,16 @@ def adaptive_pool_composite(input: Tensor, output_size: Sizes) -> Tensor:
     dtype, input = input.dtype, wide(input)
     for dim, out in enumerate(output_size, input.dim() - len(output_size)):
         size = input.size(dim)
-        if out == size:
+        if out == size or out == 0:
+            input = input.narrow(dim, 0, out)
             continue
-        means = [
-            input.narrow(dim, i * size // out, -(-(i + 1) * size // out) - i * size // out).mean(dim, keepdim=True)
-            for i in range(out)
-        ]
-        input = rl.cat(means, dim) if means else input.narrow(dim, 0, 0)
+        place = rl.arange(out, device=input.device)
+        begin, end = place * size // out, -(-(place + 1) * size // out)
+        places = begin.unsqueeze(1) + rl.arange(-(-size // out) + 1, device=input.device)
+        windows = input.index_select(dim, places.clamp(max=size - 1).flatten()).unflatten(dim, places.shape)
+        inside = (places < end.unsqueeze(1)).reshape(*places.shape, *[1] * (input.dim() - 1 - dim))
+        length = (end - begin).reshape(-1, *[1] * (input.dim() - 1 - dim))
+        input = rl.where(inside, windows, 0).sum(dim + 1) / length
     return input.to(dtype)
 
 
