@@ -83,6 +83,7 @@ from ._functions import (
     einsum as einsum,
     equal as equal,
     finfo as finfo,
+    get_device as get_device,
     iinfo as iinfo,
     is_complex as is_complex,
     is_floating_point as is_floating_point,

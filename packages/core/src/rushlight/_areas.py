@@ -46,6 +46,7 @@ OWN = frozenset({
 OWN_FUNCTIONS = {
     name: module
     for module, names in {
+        "_legacy": "set_default_tensor_type",
         "serialization": "load save",
         "sparse": """
             hspmm smm sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sspaddmm
@@ -63,6 +64,7 @@ OWN_FUNCTIONS = {
 OWN_METHODS = {
     name: module
     for module, names in {
+        "_legacy": "record_stream reinforce resize resize_as volatile",
         "sparse": """
             _coalesced_ _indices _nnz _values ccol_indices coalesce col_indices crow_indices dense_dim indices
             is_coalesced is_same_size row_indices sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_

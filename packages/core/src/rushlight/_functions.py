@@ -15,6 +15,7 @@ __all__ = [
     "einsum",
     "equal",
     "finfo",
+    "get_device",
     "iinfo",
     "is_complex",
     "is_floating_point",
@@ -106,6 +107,11 @@ class iinfo:
 def is_tensor(obj: Any) -> bool:
     """Whether `obj` is a Tensor."""
     return isinstance(obj, _C.Tensor)
+
+
+def get_device(input: Any) -> int:
+    """The index of the device that a tensor is on, -1 on the CPU."""
+    return input.get_device()
 
 
 def is_floating_point(input: Any) -> bool:

@@ -26,6 +26,11 @@ _LEGACY_NAMES = {
 _LEGACY_DTYPES = {f"{name}Tensor": dtype for dtype, name in _LEGACY_NAMES.items()}
 
 
+def legacy_dtype(name: str) -> Any:
+    """The dtype of a legacy type by its name, as "FloatTensor"; None where there is none."""
+    return _LEGACY_DTYPES.get(name)
+
+
 def legacy_tensor(*args: Any, dtype: Any = None, device: Any = None) -> Any:
     """`Tensor(2, 3)` is an uninitialised tensor of that shape, `Tensor([1, 2])` one of these values, both float32.
 
@@ -98,6 +103,11 @@ def type_(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
             raise ValueError(f"invalid type: '{dtype}'. Known are torch.{', torch.'.join(sorted(_LEGACY_DTYPES))}.")
         dtype = _LEGACY_DTYPES[name]
     return self.to(getattr(dtype, "dtype", dtype))
+
+
+def get_device(self: Any) -> int:
+    """The index of the device that the tensor is on, -1 on the CPU."""
+    return -1 if self.is_cpu else (self.device.index or 0)
 
 
 def where(self: Any, condition: Any, other: Any) -> Any:
@@ -328,6 +338,7 @@ def install() -> None:
     _C.set_hook("legacy_new", legacy_tensor)
     _C.set_hook("reduce", reduce)
     methods = {
+        "get_device": get_device,
         "new": new,
         "new_tensor": new_tensor,
         "type": type_,

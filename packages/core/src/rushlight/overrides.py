@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import Any
 
 from . import _C
@@ -16,8 +16,11 @@ from . import _C
 __all__ = [
     "DisableTorchFunction",
     "TorchFunctionMode",
+    "get_overridable_functions",
     "handle_torch_function",
     "has_torch_function",
+    "has_torch_function_unary",
+    "has_torch_function_variadic",
     "is_tensor_like",
     "is_tensor_method_or_property",
     "wrap_torch_function",
@@ -79,6 +82,42 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     return any(_overrides(x) for x in relevant_args)
 
 
+def has_torch_function_unary(x: Any) -> bool:
+    """Whether an argument overrides `__torch_function__`."""
+    return _overrides(x)
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """Whether one of the arguments overrides `__torch_function__`."""
+    return has_torch_function(args)
+
+
+def get_overridable_functions() -> dict[Any, list[Any]]:
+    """What `__torch_function__` sees, by the module or class that it is an attribute of.
+
+    Returns:
+        The functions of `rushlight` and of its areas that are operators or were made by `wrap_torch_function`, and
+        the methods and attributes of `Tensor`.
+    """
+    import sys
+
+    found: dict[Any, list[Any]] = {}
+    for path, module in sorted(sys.modules.items()):
+        if path == "rushlight" or (path.startswith("rushlight.") and "._" not in path):
+            functions = [
+                value
+                for name, value in sorted(vars(module).items())
+                if not name.startswith("_")
+                and isinstance(value, _C.Operator | FunctionType)
+                and (isinstance(value, _C.Operator) or hasattr(value, "_overridable"))
+            ]
+            if functions:
+                found[module] = functions
+    hidden = {"__class__", "__dict__", "__doc__", "__module__", "__new__", "__torch_function__", "__weakref__"}
+    found[_C.Tensor] = [value for name, value in vars(_C.Tensor).items() if name not in hidden and value is not None]
+    return found
+
+
 def _overrides(x: Any) -> bool:
     if type(x) is _C.Tensor:
         return False
@@ -125,6 +164,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
                 return handle_torch_function(wrapped, relevant, *args, **kwargs)
             return fn(*args, **kwargs)
 
+        wrapped._overridable = True  # type: ignore[attr-defined]
         return wrapped
 
     return decorate

@@ -34,6 +34,17 @@ class CUDA(Backend):
         import cupy
 
         self.xp = cupy
+        self._peaks: dict[int, tuple[int, int]] = {}
+        backend = self
+
+        class Peaks(cupy.cuda.MemoryHook):  # type: ignore[misc]
+            name = "rushlight peaks"
+
+            def malloc_postprocess(self, **kwargs: Any) -> None:
+                backend._peaks[backend.current_device()] = tuple(map(max, backend.peak(), backend._in_use()))
+
+        self._hook = Peaks()
+        self._hook.__enter__()  # for as long as the process runs
 
     def device_count(self) -> int:
         return int(self.xp.cuda.runtime.getDeviceCount())
@@ -50,6 +61,19 @@ class CUDA(Backend):
     def pool(self) -> Any:
         """CuPy's memory pool of the current device."""
         return self.xp.get_default_memory_pool()
+
+    def _in_use(self) -> tuple[int, int]:
+        return self.pool().used_bytes(), self.pool().total_bytes()
+
+    def peak(self) -> tuple[int, int]:
+        """The most bytes that arrays of the current device used, and that the pool held."""
+        return self._peaks.get(self.current_device(), (0, 0))
+
+    def reset_peak(self) -> None:
+        self._peaks[self.current_device()] = self._in_use()
+
+    def can_access_peer(self, index: int, peer: int) -> bool:
+        return bool(self.xp.cuda.runtime.deviceCanAccessPeer(index, peer))
 
     def properties(self, index: int) -> DeviceProperties:
         found = self.xp.cuda.runtime.getDeviceProperties(index)

@@ -1,49 +1,28 @@
-"""`rushlight.cuda`: NVIDIA GPUs, where CuPy finds any. Without one it answers as PyTorch's CPU build does."""
+"""Which GPUs there are, and which one is current."""
 
 from __future__ import annotations
 
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
-from . import _registry
-from .plugin.interface import DeviceProperties
+from .. import _registry
+from ..plugin.interface import DeviceProperties
 
 if TYPE_CHECKING:
-    from .backends.cuda import CUDA
-
-__all__ = [
-    "current_device",
-    "device",
-    "device_count",
-    "device_of",
-    "empty_cache",
-    "get_device_capability",
-    "get_device_name",
-    "get_device_properties",
-    "init",
-    "is_available",
-    "is_bf16_supported",
-    "is_initialized",
-    "manual_seed",
-    "manual_seed_all",
-    "memory_allocated",
-    "memory_reserved",
-    "set_device",
-    "synchronize",
-]
+    from ..backends.cuda import CUDA
 
 
-def _backend() -> CUDA:
+def open_backend() -> CUDA:
     return cast("CUDA", _registry.open_backend("cuda"))
 
 
-def _index(device: Any) -> int:
+def index_of(device: Any) -> int:
     """The index of a device given as int, string, `rushlight.device` or None (the current one)."""
     if device is None:
         return current_device()
     if isinstance(device, int):
         return device
-    from . import device as Device
+    from .. import device as Device
 
     device = Device(device)
     if device.type != "cuda":
@@ -67,24 +46,24 @@ def init() -> None:
     Raises:
         AssertionError: CuPy is not installed.
     """
-    _backend()
+    open_backend()
 
 
 def device_count() -> int:
     """How many GPUs there are, 0 without CuPy."""
-    return _backend().device_count() if is_available() else 0
+    return open_backend().device_count() if is_available() else 0
 
 
 def current_device() -> int:
     """Index of the GPU that `device="cuda"` stands for."""
-    return _backend().current_device()
+    return open_backend().current_device()
 
 
 def set_device(device: Any) -> None:
     """Makes a GPU the current one; a negative index changes nothing."""
-    index = _index(device)
+    index = index_of(device)
     if index >= 0:
-        _backend().set_device(index)
+        open_backend().set_device(index)
 
 
 class device:
@@ -95,7 +74,7 @@ class device:
     """
 
     def __init__(self, device: Any) -> None:
-        self.idx = _index(device)
+        self.idx = index_of(device)
         self.prev_idx = -1
 
     def __enter__(self) -> None:
@@ -118,7 +97,7 @@ class device_of(device):
 
 def get_device_properties(device: Any = None) -> DeviceProperties:
     """Name, memory, multiprocessors and compute capability of a GPU."""
-    return _backend().properties(_index(device))
+    return open_backend().properties(index_of(device))
 
 
 def get_device_name(device: Any = None) -> str:
@@ -139,30 +118,24 @@ def is_bf16_supported() -> bool:
 
 def synchronize(device: Any = None) -> None:
     """Waits for all work on a GPU."""
-    backend = _backend()
-    backend.synchronize(_index(device))
+    backend = open_backend()
+    backend.synchronize(index_of(device))
 
 
-def manual_seed(seed: int) -> None:
-    """Seeds the current GPU's random generator; nothing happens where there is no GPU."""
-    if is_available():
-        _backend().manual_seed(seed)
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Whether one GPU reads the memory of another directly.
+
+    Raises:
+        ValueError: One of them does not exist.
+    """
+    backend = open_backend()
+    pair = index_of(device), index_of(peer_device)
+    for index in pair:
+        if not 0 <= index < backend.device_count():
+            raise ValueError(f"can_device_access_peer: there is no GPU {index}. There are {backend.device_count()}.")
+    return backend.can_access_peer(*pair)
 
 
-manual_seed_all = manual_seed
-
-
-def memory_allocated(device: Any = None) -> int:
-    """Bytes in use by arrays on the current GPU, 0 before the backend is opened."""
-    return _backend().pool().used_bytes() if is_initialized() else 0
-
-
-def memory_reserved(device: Any = None) -> int:
-    """Bytes that CuPy's pool holds on the current GPU, 0 before the backend is opened."""
-    return _backend().pool().total_bytes() if is_initialized() else 0
-
-
-def empty_cache() -> None:
-    """Gives unused memory of CuPy's pool back to the driver."""
-    if is_initialized():
-        _backend().pool().free_all_blocks()
+def current_blas_handle() -> int:
+    """The cuBLAS handle of the current GPU, for other libraries."""
+    return int(open_backend().xp.cuda.device.get_cublas_handle())

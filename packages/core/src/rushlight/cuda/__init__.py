@@ -1,0 +1,58 @@
+"""`rushlight.cuda`: NVIDIA GPUs, where CuPy finds any. Without one it answers as PyTorch's CPU build does."""
+
+from .._public import claim as _claim
+from ._device import (
+    can_device_access_peer as can_device_access_peer,
+    current_blas_handle as current_blas_handle,
+    current_device as current_device,
+    device as device,
+    device_count as device_count,
+    device_of as device_of,
+    get_device_capability as get_device_capability,
+    get_device_name as get_device_name,
+    get_device_properties as get_device_properties,
+    init as init,
+    is_available as is_available,
+    is_bf16_supported as is_bf16_supported,
+    is_initialized as is_initialized,
+    set_device as set_device,
+    synchronize as synchronize,
+)
+from ._memory import (
+    empty_cache as empty_cache,
+    max_memory_allocated as max_memory_allocated,
+    max_memory_reserved as max_memory_reserved,
+    memory_allocated as memory_allocated,
+    memory_reserved as memory_reserved,
+    memory_stats as memory_stats,
+    memory_stats_as_nested_dict as memory_stats_as_nested_dict,
+    memory_summary as memory_summary,
+    reset_accumulated_memory_stats as reset_accumulated_memory_stats,
+    reset_max_memory_allocated as reset_max_memory_allocated,
+    reset_peak_memory_stats as reset_peak_memory_stats,
+    set_per_process_memory_fraction as set_per_process_memory_fraction,
+)
+from ._random import (
+    default_generators as default_generators,
+    get_rng_state as get_rng_state,
+    get_rng_state_all as get_rng_state_all,
+    initial_seed as initial_seed,
+    manual_seed as manual_seed,
+    manual_seed_all as manual_seed_all,
+    seed as seed,
+    seed_all as seed_all,
+    set_rng_state as set_rng_state,
+    set_rng_state_all as set_rng_state_all,
+)
+from ._streams import (
+    CudaError as CudaError,
+    Event as Event,
+    Stream as Stream,
+    StreamContext as StreamContext,
+    current_stream as current_stream,
+    default_stream as default_stream,
+    set_stream as set_stream,
+    stream as stream,
+)
+
+_claim(globals())
