@@ -8,7 +8,7 @@ namespace {
 constexpr int64_t kColumns = 64;  // whose sums stay in registers or the first cache
 
 template <Norm norm, class T>
-T taken_up(T sum, T difference, T p) {
+RL_INLINE T taken_up(T sum, T difference, T p) {
   const T size = vm::abs(difference);
   if constexpr (norm == Norm::Count) return sum + (size != 0 ? T(1) : T(0));
   if constexpr (norm == Norm::One) return sum + size;
@@ -18,7 +18,7 @@ T taken_up(T sum, T difference, T p) {
 }
 
 template <Norm norm, class T>
-T root(T sum, T p) {
+RL_INLINE T root(T sum, T p) {
   if constexpr (norm == Norm::Two) return vm::sqrt(sum);
   if constexpr (norm == Norm::Other) return vm::pow(sum, 1 / p);
   return sum;
@@ -45,8 +45,8 @@ void distances(const T* a, const T* b, T* out, int64_t n, int64_t m, T p) {
 }
 
 template <class T>
-T with_sign(T size, T of) {
-  return of > 0 ? size : of < 0 ? -size : T(0);
+RL_INLINE T with_sign(T size, T of) {
+  return of == 0 ? T(0) : of < 0 ? -size : size;
 }
 
 template <Norm norm, class T>
