@@ -3,6 +3,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "../determinism.h"
 #include "dispatch.h"
 
 namespace rl {
@@ -120,9 +121,21 @@ PyObject* run_python(Call& c, PyObject* fn) {
   return named_results(static_cast<const OpRecord*>(c.op), std::move(result));
 }
 
+// An op whose result the order of threads decides is called, and that is not wanted.
+static void refuse_unordered(const Call& c) {
+  std::string text = std::string(c.op->name) + " does not have a deterministic implementation on device type '" +
+                     device_type_name(c.device.type) +
+                     "', but you set 'torch.use_deterministic_algorithms(True)'. You can turn off determinism just for "
+                     "this operation, or you can use the 'warn_only=True' option, if that's acceptable for your "
+                     "application.";
+  if (!g_determinism.warn_only) throw Error(PyExc_RuntimeError, text);
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError();
+}
+
 static PyObject* run_kernel(Call& c) {
   const Op* op = c.op;
   uint8_t type = c.device.type;
+  if (g_determinism.on && static_cast<const OpRecord*>(op)->unordered >> type & 1) refuse_unordered(c);
   if (Kernel k = op->kernels[type]) return k(c);
   if (PyObject* fn = op->py_kernels[type]) return run_python(c, fn);
   if (op->impl) return op->impl(c);

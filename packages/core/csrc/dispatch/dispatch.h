@@ -32,6 +32,7 @@ struct OpRecord : Op {
   std::vector<std::pair<PyObject*, int>> keys;  // names and NumPy's spellings of them → index
   int npositional = 0;
   bool writes_inplace = false;            // the native kernel honours Call::inplace
+  uint32_t unordered = 0;                 // device types on which the order of threads decides the result, a bit each
   bool exact = false;                     // results are written to tensors of their own dtype only
   std::vector<std::string> result_names;  // of `-> (Tensor values, Tensor indices)`; empty where they have none
   std::vector<LayoutKernel> layouts;

@@ -8,6 +8,7 @@
 // `rows_dot_columns` serves the few-row products where both operands are contiguous along k.
 #include <cstring>
 
+#include "../determinism.h"
 #include "../parallel.h"
 #include "gemm.h"
 #include "rushlight/simd.h"
@@ -724,8 +725,9 @@ inline GemmArgs transposed(const GemmArgs& g) {
 template <class E>
 void run(const GemmArgs& g) {
   using T = typename E::Compute;
-  if constexpr (kOwn<E>) {  // the shortest way for the commonest small product
-    if (g.batch_ndim == 0 && g.b_col == 1 && g.c_col == 1 && g.m > 1 && g.n > 1 && is_small<T>(g)) {
+  const bool by_shape = !g_determinism.batch_invariant;  // the way of a product may depend on its size
+  if constexpr (kOwn<E>) {                               // the shortest way for the commonest small product
+    if (by_shape && g.batch_ndim == 0 && g.b_col == 1 && g.c_col == 1 && g.m > 1 && g.n > 1 && is_small<T>(g)) {
       return direct<T>(g.m, g.n, g.k, operands<T>(g, 0), finish_of<T>(g));
     }
   }
@@ -736,6 +738,7 @@ void run(const GemmArgs& g) {
   const bool turned = g.n == 1 ? g.m != 1 : g.c_col != 1 && g.c_row == 1;
   const GemmArgs plain = turned ? transposed(g) : g;
   if constexpr (kOwn<E>) {
+    if (!by_shape) return run_blocked<E>(plain, batch);
     if (run_in_place<T>(plain, batch)) return;
     // Few rows times a B that is contiguous along k: transposing A and C is less work than transposing B.
     if (!turned && g.b_row == 1 && g.b_col != 1 && g.a_col == 1 && g.c_col == 1 && is_zero(g.beta) && g.m >= 12 &&

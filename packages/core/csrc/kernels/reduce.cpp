@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "../allocator.h"
+#include "../determinism.h"
 #include "../parallel.h"
 
 namespace rl {
@@ -169,14 +170,15 @@ void Reduction::choose_columns() {
   }
   const Dim& inner = reduced_[nreduced_ - 1];
   const bool nearer = magnitude(kept_[best].stride) < magnitude(inner.stride);
-  const bool short_rows = inner.size < 16 && kept_[best].size > inner.size;
+  const bool by_shape = !g_determinism.batch_invariant;  // the way of one output may depend on how many there are
+  const bool short_rows = by_shape && inner.size < 16 && kept_[best].size > inner.size;
   if (!nearer && !short_rows) return;
   columns_ = true;
   column_ = kept_[best];
   for (int d = best; d + 1 < nkept_; ++d) kept_[d] = kept_[d + 1];
   --nkept_;
   block_size_ = kReduceRows;
-  if (!kernel_.positional && column_.size < 32 && inner.stride == column_.size * column_.stride) {
+  if (by_shape && !kernel_.positional && column_.size < 32 && inner.stride == column_.size * column_.stride) {
     while (unroll_ * column_.size < 64) unroll_ *= 2;
     block_size_ *= unroll_;
   }

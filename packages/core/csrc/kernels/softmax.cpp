@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "../allocator.h"
+#include "../determinism.h"
 #include "../parallel.h"
 #include "half.h"
 
@@ -57,7 +58,7 @@ void run(Softmax op, SoftmaxLoop<typename Memory<T>::Wide> loop, const T* x, con
   using W = typename Memory<T>::Wide;
   const bool backward = op == Softmax::SoftmaxBackward || op == Softmax::LogSoftmaxBackward;
   const bool reduces = op == Softmax::LogSumExp;
-  const bool side_by_side = inner == 1 && n < kShortRow && outer > 1;
+  const bool side_by_side = inner == 1 && n < kShortRow && outer > 1 && !g_determinism.batch_invariant;
   const bool direct = std::is_same_v<T, W> && !side_by_side;
   const int64_t width = inner > 1 ? std::min(inner, kSoftmaxColumns) : side_by_side ? kRowsTogether : 1;
   const int64_t across = inner > 1 ? inner : outer;  // what tiles divide

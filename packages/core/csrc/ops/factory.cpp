@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
+#include "../determinism.h"
 #include "../kernels/copy.h"
 #include "ops.h"
 
@@ -31,14 +33,33 @@ PyObject* of_layout(const Call& c, const Arg& dtype, int ndim, const int64_t* si
       .release();
 }
 
+}  // namespace
+
+void fill_unknown(Tensor* t) {
+  if (is_inexact(t->dtype)) return fill(t, arg(std::numeric_limits<double>::quiet_NaN()));
+  Value largest{};
+  store_limit(t->dtype, true, &largest);
+  int64_t bits = 0;
+  std::memcpy(&bits, largest.bytes, static_cast<size_t>(itemsize(t->dtype)));
+  fill(t, arg(bits));
+}
+
+namespace {
+
+// The tensor, whose memory holds a known value where determinism asks for one.
+PyObject* uninitialized(Ref<Tensor> t) {
+  if (g_determinism.on && g_determinism.fills_memory) fill_unknown(t.get());
+  return t.release_object();
+}
+
 PyObject* empty_kernel(Call& c) {
   const Arg& dtype = param(c, "dtype");
   if (PyObject* r = of_layout(c, dtype, c.args[0].count, c.args[0].ints, g_default_dtype, true)) return r;
   DType d = dtype_or(dtype, g_default_dtype);
   MemoryFormat format = memory_format_from(param(c, "memory_format"), MemoryFormat::Contiguous);
-  if (format == MemoryFormat::Contiguous) return empty(c.args[0].count, c.args[0].ints, d, c.device).release_object();
+  if (format == MemoryFormat::Contiguous) return uninitialized(empty(c.args[0].count, c.args[0].ints, d, c.device));
   Ref<Tensor> shape = empty(c.args[0].count, c.args[0].ints, d, {kMeta, -1});
-  return empty_formatted(shape.get(), d, c.device, format).release_object();
+  return uninitialized(empty_formatted(shape.get(), d, c.device, format));
 }
 
 template <int value>
@@ -67,7 +88,7 @@ PyObject* like_of_layout(const Call& c, bool zero) {
 
 PyObject* empty_like_kernel(Call& c) {
   if (PyObject* r = like_of_layout(c, true)) return r;
-  return like(c).release_object();
+  return uninitialized(like(c));
 }
 
 template <int value>
@@ -87,8 +108,8 @@ PyObject* full_like_kernel(Call& c) {
 
 // new_zeros(self, size, …) and its kin: dtype and device of the tensor unless given.
 PyObject* new_empty_kernel(Call& c) {
-  return empty(c.args[1].count, c.args[1].ints, dtype_or(param(c, "dtype"), c.args[0].tensor->dtype), c.device)
-      .release_object();
+  return uninitialized(
+      empty(c.args[1].count, c.args[1].ints, dtype_or(param(c, "dtype"), c.args[0].tensor->dtype), c.device));
 }
 
 template <int value>
@@ -110,18 +131,16 @@ PyObject* new_empty_strided_kernel(Call& c) {
     fail(PyExc_RuntimeError,
          "new_empty_strided: dimensionality of sizes (%d) must match dimensionality of strides (%d)", args[0].count,
          args[1].count);
-  return empty_strided(args[0].count, args[0].ints, args[1].ints, dtype_or(param(c, "dtype"), c.args[0].tensor->dtype),
-                       c.device)
-      .release_object();
+  return uninitialized(empty_strided(args[0].count, args[0].ints, args[1].ints,
+                                     dtype_or(param(c, "dtype"), c.args[0].tensor->dtype), c.device));
 }
 
 PyObject* empty_strided_kernel(Call& c) {
   if (c.args[0].count != c.args[1].count)
     fail(PyExc_RuntimeError, "empty_strided: sizes and strides must have as many entries, got size=%s and stride=%s",
          shape_text(c.args[0].count, c.args[0].ints).c_str(), shape_text(c.args[1].count, c.args[1].ints).c_str());
-  return empty_strided(c.args[0].count, c.args[0].ints, c.args[1].ints, dtype_or(param(c, "dtype"), g_default_dtype),
-                       c.device)
-      .release_object();
+  return uninitialized(empty_strided(c.args[0].count, c.args[0].ints, c.args[1].ints,
+                                     dtype_or(param(c, "dtype"), g_default_dtype), c.device));
 }
 
 // Kernels that fill host memory; other devices get a copy of it.

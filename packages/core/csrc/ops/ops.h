@@ -74,6 +74,8 @@ union Value {
 };
 void store_number(const Arg& number, DType dtype, void* to);  // wraps integers, throws on what cannot be represented
 void store_limit(DType dtype, bool highest, void* to);        // an infinity, or the integer limit
+// NaN, or the largest integer: for memory that would be uninitialised.
+void fill_unknown(Tensor*);
 // Work below this many elements keeps the GIL.
 constexpr int64_t kUnlockAbove = 16384;
 

@@ -1,5 +1,6 @@
 // Views: new sizes and strides over the same storage. Nothing here touches memory, so one kernel serves every device.
 #include "view.h"
+#include "../determinism.h"
 
 #include <algorithm>
 #include <cstring>
@@ -915,7 +916,11 @@ void resize(const char* op, Tensor* t, int ndim, const int64_t* sizes) {
     strides[d] = step;
     if (__builtin_mul_overflow(step, std::max<int64_t>(sizes[d], 1), &step)) checked_numel(ndim, sizes);
   }
+  const int64_t size = itemsize(t->dtype), had = t->storage->nbytes / size;
   become(t, t->storage, ndim, sizes, strides.v, t->offset);
+  if (!g_determinism.on || !g_determinism.fills_memory) return;
+  const int64_t more = t->storage->nbytes / size - had, one = 1;
+  if (more > 0) fill_unknown(view(t, 1, &more, &one, had).get());
 }
 
 PyObject* resize_kernel(Call& c) {

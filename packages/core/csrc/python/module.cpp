@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "../allocator.h"
+#include "../determinism.h"
 #include "../kernels/pointwise.h"
 #include "../ops/ops.h"
 #include "../parallel.h"
@@ -145,6 +146,35 @@ PyObject* set_kernel(PyObject*, PyObject* args) {
     Py_XSETREF(*slot, fn);
     Py_RETURN_NONE;
   });
+}
+
+// set_unordered(op, device type): there the order of threads decides the result
+PyObject* set_unordered(PyObject*, PyObject* args) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    const char *name, *device;
+    if (!PyArg_ParseTuple(args, "ss:set_unordered", &name, &device)) return nullptr;
+    const int type = find_device_type(device);
+    if (type < 0) fail(PyExc_ValueError, "set_unordered: device type '%s' is not registered", device);
+    mutable_op(name)->unordered |= 1u << type;
+    Py_RETURN_NONE;
+  });
+}
+
+// set_determinism(on, warn_only, fills_memory, batch_invariant), determinism() -> the four
+PyObject* set_determinism(PyObject*, PyObject* args) {
+  int on, warn_only, fills_memory, batch_invariant;
+  if (!PyArg_ParseTuple(args, "pppp:set_determinism", &on, &warn_only, &fills_memory, &batch_invariant)) return nullptr;
+  g_determinism.on = on;
+  g_determinism.warn_only = warn_only;
+  g_determinism.fills_memory = fills_memory;
+  g_determinism.batch_invariant = batch_invariant;
+  Py_RETURN_NONE;
+}
+
+PyObject* determinism(PyObject*, PyObject*) {
+  const auto flag = [](bool value) { return value ? Py_True : Py_False; };
+  return Py_BuildValue("OOOO", flag(g_determinism.on), flag(g_determinism.warn_only), flag(g_determinism.fills_memory),
+                       flag(g_determinism.batch_invariant));
 }
 
 // op_info(name) -> dict of what the engine knows of an op
@@ -332,6 +362,9 @@ PyMethodDef methods[] = {{"define_op", define_op, METH_VARARGS, nullptr},
                          {"make_operator", make_operator, METH_VARARGS, nullptr},
                          {"add_overload", add_overload, METH_VARARGS, nullptr},
                          {"set_kernel", set_kernel, METH_VARARGS, nullptr},
+                         {"set_unordered", set_unordered, METH_VARARGS, nullptr},
+                         {"set_determinism", set_determinism, METH_VARARGS, nullptr},
+                         {"determinism", determinism, METH_NOARGS, nullptr},
                          {"op_info", op_info, METH_O, nullptr},
                          {"named_result", py_named_result, METH_O, nullptr},
                          {"set_hook", set_hook, METH_VARARGS, nullptr},

@@ -39,13 +39,17 @@ MODULES = {
 
 OWN = frozenset({
     "array_api", "cuda", "fft", "quasirandom", "return_types", "serialization", "signal", "sparse", "storage",
-    "testing", "utils", "utils.dlpack", "utils.hooks",
+    "testing", "utils", "utils.deterministic", "utils.dlpack", "utils.hooks",
 })  # fmt: skip
 """Modules of the core that are imported when they are first asked for."""
 
 OWN_FUNCTIONS = {
     name: module
     for module, names in {
+        "_determinism": """
+            are_deterministic_algorithms_enabled deterministic_report get_deterministic_debug_mode
+            is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode use_deterministic_algorithms
+        """,
         "_legacy": "set_default_tensor_type",
         "serialization": "load save",
         "sparse": """

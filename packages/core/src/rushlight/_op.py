@@ -147,6 +147,7 @@ class Op:
         self.array_kernel: Callable[..., Any] | None = None
         self.composite_kernel: Callable[..., Any] | None = None
         self.kernels: dict[str, Callable[..., Any]] = {}
+        self.unordered: tuple[str, ...] = ()
         self.layouts: dict[Any, tuple[Callable[..., Any], bool, Callable[..., Any] | None]] = {}
         self.sampler: Callable[..., Iterable[Sample]] | None = None
         self.reference: Callable[..., Any] | None = None
@@ -195,6 +196,13 @@ class Op:
         self.layouts[layout] = fn, composite, inplace
         if self._key in operators:
             _C.set_layout_kernel(self.name, layout, fn, composite, inplace)
+        return self
+
+    def nondeterministic(self, *device_types: str) -> Op:
+        """Says where equal calls may differ, because the order of threads decides: there the op raises in
+        deterministic mode.
+        """
+        self.unordered = device_types
         return self
 
     # -- how it differentiates
@@ -255,6 +263,8 @@ class Op:
             _C.set_kernel(self.name, device_type, fn)
         for layout, kernel in self.layouts.items():
             _C.set_layout_kernel(self.name, layout, *kernel)
+        for device_type in self.unordered:
+            _C.set_unordered(self.name, device_type)
         area = f"rushlight.{self.namespace}" if self.namespace else "rushlight"
         self._publish(self._key, self.base, area, self.method and not self.namespace)
         for alias in self.aliases:  # of an op of an area they are functions of rushlight itself, and methods

@@ -37,11 +37,12 @@ class CUDA(Backend):
         self._peaks: dict[int, tuple[int, int]] = {}
         backend = self
 
-        class Peaks(cupy.cuda.MemoryHook):  # type: ignore[misc]
+        class Peaks(cupy.cuda.MemoryHook):
             name = "rushlight peaks"
 
             def malloc_postprocess(self, **kwargs: Any) -> None:
-                backend._peaks[backend.current_device()] = tuple(map(max, backend.peak(), backend._in_use()))
+                (used, held), (most_used, most_held) = backend._in_use(), backend.peak()
+                backend._peaks[backend.current_device()] = max(used, most_used), max(held, most_held)
 
         self._hook = Peaks()
         self._hook.__enter__()  # for as long as the process runs

@@ -101,6 +101,7 @@ index_put = (
             tensor([2., 0., 1.])
         """,
     )
+    .nondeterministic("cuda")
     .array(_index_put)
     .grad(
         self="grad if accumulate else index_put(grad, indices, zeros_of(values), False)",
@@ -171,6 +172,7 @@ index_add = (
             "indices add up."
         ),
     )
+    .nondeterministic("cuda")
     .array(lambda xp, x, dim, index, source, alpha: _index_write(xp, x, dim, index, source, alpha))
     .grad(self="grad", index=None, source="index_select(grad, dim, index) * conj(alpha)")
     .samples(
@@ -184,6 +186,7 @@ index_copy = (
         inplace=True,
         doc="The input with slices of `source` in place of its own at the indices of a dimension.",
     )
+    .nondeterministic("cuda")
     .array(lambda xp, x, dim, index, source: _index_write(xp, x, dim, index, source))
     .grad(self="index_fill(grad, dim, index, 0)", index=None, source="index_select(grad, dim, index)")
     .samples(_indexed(((3, 4), 0, [2, 0], (2, 4)), ((3, 4), 1, [1], (3, 1))))
@@ -297,6 +300,7 @@ scatter = (
             tensor([2., 0., 1.])
         """,
     )
+    .nondeterministic("cuda")
     .array(lambda xp, x, dim, index, src: _scatter(xp, x, dim, index, src))
     .grad(
         self="scatter(grad, dim, index, 0)",
@@ -335,6 +339,8 @@ scatter_reduce = (
         inplace=True,
         doc=scatter.doc,
     )
+    .nondeterministic("cuda")
+    .nondeterministic("cuda")
     .array(lambda xp, x, dim, index, src, reduce: _scatter(xp, x, dim, index, src, reduce))
     .grad(self=_same_grad, index=None, src=_reduce_grad)
     .samples(
@@ -348,6 +354,7 @@ scatter_value_reduce = (
         inplace=True,
         doc=scatter.doc,
     )
+    .nondeterministic("cuda")
     .array(lambda xp, x, dim, index, value, reduce: _scatter(xp, x, dim, index, value, reduce))
     .grad(self=_same_grad, index=None)
     .samples(
@@ -361,6 +368,7 @@ scatter_add = (
         inplace=True,
         doc="The input with elements of `src` added at places along a dimension; equal places add up.",
     )
+    .nondeterministic("cuda")
     .array(lambda xp, x, dim, index, src: _scatter(xp, x, dim, index, src, "add"))
     .grad(
         self="grad",
@@ -459,6 +467,7 @@ scatter_reduce_two = (
             tensor([3., 2.])
         """,
     )
+    .nondeterministic("cuda")
     .grad(
         ("self", "src"),
         lambda grad, result, self, dim, index, src, reduce, include_self: _reduced_grads(
@@ -503,6 +512,7 @@ index_reduce = (
             RuntimeError: The shapes or dtypes do not fit, or `reduce` is none of these.
         """,
     )
+    .nondeterministic("cuda")
     .composite(
         lambda self, dim, index, source, reduce, *, include_self: _index_reduce(
             self, dim, index, source, reduce, include_self
@@ -623,6 +633,7 @@ put = (
             "if `accumulate`."
         ),
     )
+    .nondeterministic("cuda")
     .array(
         lambda xp, x, index, source, accumulate: _index_put(
             xp, x.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate

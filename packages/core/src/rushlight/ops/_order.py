@@ -455,6 +455,7 @@ bincount = (
         out=False,
         doc="How often each integer from 0 on occurs in a 1-d tensor, or the sum of the weights where it does.",
     )
+    .nondeterministic("cuda")
     .array(lambda xp, x, weights, minlength: xp.bincount(x, weights, minlength))
     .samples(
         lambda make, dtype: (
