@@ -318,7 +318,7 @@ def _combinations(x: Any, r: int, with_replacement: bool) -> Any:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return x.new_empty(0)
-    if r > x.numel() and not with_replacement:
-        return x.new_empty(0, r)
-    places = np.array(list(_choices(with_replacement)(range(x.numel()), r)), np.int64).reshape(-1, r)
+    # More than there are cannot be chosen, which the generator would find out slowly.
+    chosen = _choices(with_replacement)(range(x.numel()), r) if with_replacement or r <= x.numel() else ()
+    places = np.array(list(chosen), np.int64).reshape(-1, r)
     return x[_C.tensor(places, device=x.device)]
