@@ -109,7 +109,7 @@ class Arguments:
         return self.random.random() < probability
 
     def tensor(self) -> Any:
-        """A tensor of any dtype and layout, sometimes with absurd values, sparse, without memory, or with a gradient."""
+        """A tensor of any dtype and layout; some have absurd values, are sparse, lack memory, or require gradients."""
         choose = self.random.choice
         shape = choose(SHAPES)
         dtype = choose([*DTYPES, *[torch.float32] * 8, *[torch.int64] * 4])
