@@ -292,16 +292,18 @@ def valgrind(session: nox.Session) -> None:
     if shutil.which("valgrind") is None:
         session.skip("valgrind is not on PATH")
     install_build_tools(session)
-    # Valgrind knows no AVX-512: its loops are left out by what it reports of the CPU.
     command = ["valgrind", "-q", "--error-exitcode=1", "--leak-check=full", "--errors-for-leak-kinds=definite"]
+    command += [f"--suppressions={ROOT}/tests/valgrind.supp"]
     for tests_folder in sorted(ROOT.glob("packages/*/csrc/tests")):
         package = tests_folder.parents[1].name
         folder = f"build/valgrind/{package}"
         options = ["-GNinja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DPython_EXECUTABLE={session.bin}/python"]
         session.run("cmake", "-S", f"packages/{package}", "-B", folder, *options, "-DRL_TESTS=ON", external=True)
         session.run("cmake", "--build", folder, "--target", "rushlight_tests", external=True, silent=True)
-        for program in sorted(Path(folder).glob("test_*")):
-            session.run(*command, str(program), *session.posargs, external=True)
+        for source in sorted(tests_folder.glob("test_*.cpp")):
+            # The oracle of these is in long double, which Valgrind computes as double.
+            if source.stem not in ("test_pointwise", "test_reduce"):
+                session.run(*command, f"{folder}/{source.stem}", *session.posargs, external=True)
 
 
 @nox.session(requires=[BUILT], default=False)
