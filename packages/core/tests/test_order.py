@@ -99,3 +99,32 @@ def test_cumprod_gradient_with_zeros():
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call(torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("n", [500, 1000, 9000, 20000])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "float16", "bool"])
+def test_selection_out_of_many_is_that_of_a_stable_sort(n, dtype):
+    rng = np.random.default_rng(n)
+    x = rng.normal(size=(3, n)) * 50
+    x = x > 0 if dtype == "bool" else np.abs(x).astype(dtype) if dtype == "uint8" else x.astype(dtype)
+    if dtype.startswith("float"):
+        x[0, ::7], x[1, 3], x[2, ::11] = np.nan, np.inf, -0.0
+    t = torch.from_numpy(x)
+    for largest in (True, False):
+        places = t.sort(dim=-1, descending=largest, stable=True).indices.numpy()
+        for k in (1, 10, 60, n // 8):
+            assert np.array_equal(t.topk(k, largest=largest).indices.numpy(), places[:, :k])
+    for k in (1, n // 3, n):
+        assert np.array_equal(t.kthvalue(k).indices.numpy(), places[:, k - 1])
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "int8"])
+def test_unique_of_integers_near_and_far(dtype):
+    rng = np.random.default_rng(0)
+    limits = np.iinfo(dtype)
+    for x in (rng.integers(0, 100, (40, 50)), np.array([limits.min, limits.max, 3, 3]), np.array([5]), np.array([])):
+        x = x.astype(dtype)
+        found = torch.unique(torch.from_numpy(x), return_inverse=True, return_counts=True)
+        wanted = np.unique(x, return_inverse=True, return_counts=True)
+        for a, b in zip(found, wanted, strict=True):
+            assert np.array_equal(a.numpy(), b.reshape(a.shape))

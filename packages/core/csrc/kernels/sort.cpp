@@ -7,51 +7,15 @@
 #include "../allocator.h"
 #include "../parallel.h"
 #include "half.h"
+#include "sort_keys.h"
 
 namespace rl {
 namespace {
 
 using base::BHalf;
 using base::Half;
-
-// ---- Keys: unsigned numbers in the order of the elements, NaN the highest, -0 as 0 ----
-
-template <class K, class S>
-K float_key(S bits) {
-  constexpr K sign = K(1) << (8 * sizeof(S) - 1);
-  const K b = bits;
-  return b & sign ? static_cast<S>(~b) : b | sign;
-}
-
-struct Truth {  // an element of a bool tensor
-  uint8_t byte;
-};
-uint32_t key_of(Truth v) { return v.byte != 0; }
-uint32_t key_of(uint8_t v) { return v; }
-uint32_t key_of(int8_t v) { return static_cast<uint8_t>(v) ^ 0x80u; }
-uint32_t key_of(int16_t v) { return static_cast<uint16_t>(v) ^ 0x8000u; }
-uint32_t key_of(int32_t v) { return static_cast<uint32_t>(v) ^ 0x80000000u; }
-uint64_t key_of(int64_t v) { return static_cast<uint64_t>(v) ^ (uint64_t{1} << 63); }
-uint32_t key_of(float v) {
-  if (v != v) return ~0u;
-  uint32_t bits;
-  v += 0.0f;
-  std::memcpy(&bits, &v, sizeof bits);
-  return float_key<uint32_t>(bits);
-}
-uint64_t key_of(double v) {
-  if (v != v) return ~uint64_t{0};
-  uint64_t bits;
-  v += 0.0;
-  std::memcpy(&bits, &v, sizeof bits);
-  return float_key<uint64_t>(bits);
-}
-uint32_t key_of(Half v) {
-  return key_of(base::to_float(v)) >> 13 | (base::to_float(v) != base::to_float(v) ? ~0u : 0u);
-}
-uint32_t key_of(BHalf v) {
-  return key_of(base::to_float(v)) >> 16 | (base::to_float(v) != base::to_float(v) ? ~0u : 0u);
-}
+using base::key_of;
+using base::Truth;
 
 // A key and the place of its element in one number, or in two where they do not fit.
 struct Packed {
@@ -81,20 +45,26 @@ void load_items(const T* x, int64_t stride, int64_t n, Item* items, bool flip) {
   for (int64_t i = 0; i < n; ++i) items[i] = Item::make(key_of(x[i * stride]) ^ mask, i);
 }
 
+// Calls f with the elements at x as what they are.
+template <class F>
+auto with_type(DType dtype, const void* x, F&& f) {
+  switch (dtype) {
+    case DType::Bool: return f(static_cast<const Truth*>(x));
+    case DType::UInt8: return f(static_cast<const uint8_t*>(x));
+    case DType::Int8: return f(static_cast<const int8_t*>(x));
+    case DType::Int16: return f(static_cast<const int16_t*>(x));
+    case DType::Int32: return f(static_cast<const int32_t*>(x));
+    case DType::Int64: return f(static_cast<const int64_t*>(x));
+    case DType::Float16: return f(static_cast<const Half*>(x));
+    case DType::BFloat16: return f(static_cast<const BHalf*>(x));
+    case DType::Float32: return f(static_cast<const float*>(x));
+    default: return f(static_cast<const double*>(x));
+  }
+}
+
 template <class Item>
 void load(DType dtype, const char* x, int64_t stride, int64_t n, Item* items, bool flip) {
-  switch (dtype) {
-    case DType::Bool: return load_items(reinterpret_cast<const Truth*>(x), stride, n, items, flip);
-    case DType::UInt8: return load_items(reinterpret_cast<const uint8_t*>(x), stride, n, items, flip);
-    case DType::Int8: return load_items(reinterpret_cast<const int8_t*>(x), stride, n, items, flip);
-    case DType::Int16: return load_items(reinterpret_cast<const int16_t*>(x), stride, n, items, flip);
-    case DType::Int32: return load_items(reinterpret_cast<const int32_t*>(x), stride, n, items, flip);
-    case DType::Int64: return load_items(reinterpret_cast<const int64_t*>(x), stride, n, items, flip);
-    case DType::Float16: return load_items(reinterpret_cast<const Half*>(x), stride, n, items, flip);
-    case DType::BFloat16: return load_items(reinterpret_cast<const BHalf*>(x), stride, n, items, flip);
-    case DType::Float32: return load_items(reinterpret_cast<const float*>(x), stride, n, items, flip);
-    default: return load_items(reinterpret_cast<const double*>(x), stride, n, items, flip);
-  }
+  with_type(dtype, x, [&](const auto* from) { load_items(from, stride, n, items, flip); });
 }
 
 // ---- Sorting ----
@@ -169,10 +139,104 @@ void for_lines(DType dtype, int64_t lines, int64_t n, F&& f) {
   }
 }
 
+// ---- Selection out of many ----
+
+constexpr int64_t kFewItems = 32;    // are kept in order, one by one
+constexpr int64_t kLongLine = 8192;  // from which elements are looked through in blocks
+constexpr int64_t kManyItems = 512;  // from which the room of `least_items` is there
+
+// The k least items of a line, in order, for a k that is small beside n: an item is kept if it is below the worst of
+// the best k of those before, which are sought whenever the room is full.
+template <class Item, class T>
+void least_items(DType dtype, const T* x, int64_t stride, int64_t n, Item* items, int64_t k, bool flip) {
+  using Key = decltype(key_of(x[0]));
+  static const SortTable table = [] {
+    SortTable filled;
+    RL_ISA_CALL(fill_sort, filled);
+    return filled;
+  }();
+  const auto next_below = table.next_below[static_cast<int>(dtype)];
+  const Key mask = flip ? static_cast<Key>(Item::kMask) : 0;
+  const int64_t room = 4 * k + 64;
+  Key worst = ~Key{0};
+  int64_t kept = 0;
+  const auto keep_best = [&] {
+    std::nth_element(items, items + k - 1, items + kept);
+    kept = k;
+    worst = static_cast<Key>(items[k - 1].key());
+  };
+  for (int64_t i = 0; i < n; ++i) {
+    if (stride == 1 && kept >= k && n >= kLongLine) {
+      i = next_below(x, i, n, worst, mask);
+      if (i == n) break;
+    }
+    const Key key = key_of(x[i * stride]) ^ mask;
+    if (key >= worst && kept >= k) continue;  // of equal keys the earlier ones stay
+    if (k <= kFewItems) {
+      int64_t at = std::min(kept, k - 1);
+      for (; at > 0 && items[at - 1].key() > key; --at) items[at] = items[at - 1];
+      items[at] = Item::make(key, i);
+      kept = std::min(kept + 1, k);
+      worst = kept < k ? worst : static_cast<Key>(items[k - 1].key());
+    } else {
+      items[kept++] = Item::make(key, i);
+      if (kept == room) keep_best();
+    }
+  }
+  if (k <= kFewItems) return;
+  if (kept > k) keep_best();
+  std::sort(items, items + k);
+}
+
+constexpr int kDigit = 11;
+constexpr int64_t kDigits = 1 << kDigit;
+
+// Finds an element of a long line by its rank: counts the leading digits of all keys, then looks at those alone that
+// have the digit of that rank. `rank` is asked for with the number of NaNs, whose keys are the highest.
+template <class Item, class T, class Rank>
+int64_t select(const T* x, int64_t stride, int64_t n, Item* items, Rank&& rank) {
+  using Key = decltype(key_of(x[0]));
+  constexpr int kBits =
+      std::is_same_v<T, Half> || std::is_same_v<T, BHalf> || sizeof(T) < 4 ? 8 * sizeof(T) : 8 * sizeof(Key);
+  constexpr int kShift = kBits > kDigit ? kBits - kDigit : 0;
+  Scratch memory(2 * kDigits * sizeof(int64_t));  // two tables, since equal digits tend to follow each other
+  int64_t *counts = memory.as<int64_t>(), *others = counts + kDigits;
+  std::fill(counts, counts + 2 * kDigits, 0);
+  const auto digit = [](Key key) { return std::min<Key>(key >> kShift, kDigits - 1); };
+  int64_t nans = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const Key key = key_of(x[i * stride]);
+    nans += key == static_cast<Key>(~Key{0});
+    ++(i & 1 ? others : counts)[digit(key)];
+  }
+  int64_t k = rank(nans), wanted = 0;
+  for (;; ++wanted) {
+    const int64_t count = counts[wanted] + others[wanted];
+    if (k < count) break;
+    k -= count;
+  }
+  int64_t found = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const Key key = key_of(x[i * stride]);
+    items[found] = Item::make(key, i);
+    found += digit(key) == static_cast<Key>(wanted);
+  }
+  std::nth_element(items, items + k, items + found);
+  return items[k].index();
+}
+
 template <class Item>
 int64_t count_nans(DType dtype, const Item* items, int64_t n) {
   if (!is_floating(dtype)) return 0;
   return std::count_if(items, items + n, [](const Item& i) { return i.key() == Item::kMask; });
+}
+
+// The rank of a median among n elements, of which some are NaN: the first NaN where there is no other answer.
+int64_t rank_of(Pick pick, DType dtype, int64_t n, int64_t nans, int64_t k) {
+  if (pick == Pick::Kth) return k;
+  if (!is_floating(dtype)) nans = 0;
+  if (nans == n || (nans > 0 && pick == Pick::Median)) return n - nans;
+  return (n - nans - 1) / 2;
 }
 
 template <class Item>
@@ -188,13 +252,7 @@ int64_t pick_one(Pick pick, DType dtype, Item* items, Item* spare, int64_t n, in
     }
     return best;
   }
-  if (pick != Pick::Kth) {
-    const int64_t nans = count_nans(dtype, items, n);
-    if (nans == n || (nans > 0 && pick == Pick::Median)) {
-      return std::find_if(items, items + n, [](const Item& i) { return i.key() == Item::kMask; })->index();
-    }
-    k = (n - nans - 1) / 2;
-  }
+  k = rank_of(pick, dtype, n, count_nans(dtype, items, n), k);
   std::nth_element(items, items + k, items + n);
   return items[k].index();
 }
@@ -213,15 +271,17 @@ void run_topk(DType dtype, const void* x, void* values, int64_t* indices, int64_
   for_lines(dtype, outer * inner, n, [&](int64_t line, auto* items, auto* spare) {
     const int64_t at = line / inner * n * inner + line % inner, to = line / inner * k * inner + line % inner;
     const char* from = static_cast<const char*>(x) + at * size;
-    load(dtype, from, inner, n, items, largest);
     auto* sorted = items;
-    if (k == n) {
-      sorted = sort_items(items, spare, n);
-    } else if (k * 64 <= n) {
-      std::partial_sort(items, items + k, items + n);
+    if (k * 8 <= n && n >= kManyItems) {
+      with_type(dtype, from, [&](const auto* line) { least_items(dtype, line, inner, n, items, k, largest); });
     } else {
-      std::nth_element(items, items + k, items + n);
-      std::sort(items, items + k);
+      load(dtype, from, inner, n, items, largest);
+      if (k == n) {
+        sorted = sort_items(items, spare, n);
+      } else {
+        std::nth_element(items, items + k, items + n);
+        std::sort(items, items + k);
+      }
     }
     for (int64_t i = 0; i < k; ++i) indices[to + i * inner] = sorted[i].index();
     if (values != nullptr) gather(size, from, inner, static_cast<char*>(values) + to * size, inner, k, indices + to);
@@ -233,8 +293,14 @@ void run_pick(Pick pick, DType dtype, const void* x, void* values, int64_t* indi
   const int64_t size = itemsize(dtype);
   for_lines(dtype, outer * inner, n, [&](int64_t line, auto* items, auto* spare) {
     const char* from = static_cast<const char*>(x) + (line / inner * n * inner + line % inner) * size;
-    load(dtype, from, inner, n, items, false);
-    indices[line] = pick_one(pick, dtype, items, spare, n, k);
+    if (pick != Pick::Mode && n >= 4 * kDigits) {
+      indices[line] = with_type(dtype, from, [&](const auto* elements) {
+        return select(elements, inner, n, items, [&](int64_t nans) { return rank_of(pick, dtype, n, nans, k); });
+      });
+    } else {
+      load(dtype, from, inner, n, items, false);
+      indices[line] = pick_one(pick, dtype, items, spare, n, k);
+    }
     gather(size, from, inner, static_cast<char*>(values) + line * size, 1, 1, indices + line);
   });
 }
@@ -267,22 +333,10 @@ void search(const T* boundaries, const int64_t* sorter, const T* values, int64_t
 
 void run_searchsorted(DType dtype, const void* boundaries, const int64_t* sorter, const void* values, int64_t* out,
                       int64_t rows, int64_t n, int64_t m, bool shared, bool right) {
-  const auto with = [&](auto zero) {
-    using T = decltype(zero);
-    search(static_cast<const T*>(boundaries), sorter, static_cast<const T*>(values), out, rows, n, m, shared, right);
-  };
-  switch (dtype) {
-    case DType::Bool: return with(Truth{});
-    case DType::UInt8: return with(uint8_t{});
-    case DType::Int8: return with(int8_t{});
-    case DType::Int16: return with(int16_t{});
-    case DType::Int32: return with(int32_t{});
-    case DType::Int64: return with(int64_t{});
-    case DType::Float16: return with(Half{});
-    case DType::BFloat16: return with(BHalf{});
-    case DType::Float32: return with(float{});
-    default: return with(double{});
-  }
+  with_type(dtype, boundaries, [&](const auto* sorted) {
+    using T = std::remove_const_t<std::remove_pointer_t<decltype(sorted)>>;
+    search(sorted, sorter, static_cast<const T*>(values), out, rows, n, m, shared, right);
+  });
 }
 
 }  // namespace rl

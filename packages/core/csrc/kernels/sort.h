@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "rushlight/dtype.h"
+#include "rushlight/isa.h"
 
 namespace rl {
 
@@ -30,4 +31,11 @@ void run_pick(Pick pick, DType dtype, const void* x, void* values, int64_t* indi
 void run_searchsorted(DType dtype, const void* boundaries, const int64_t* sorter, const void* values, int64_t* out,
                       int64_t rows, int64_t n, int64_t m, bool shared, bool right);
 
+// Per instruction set (sort_isa.cpp).
+struct SortTable {
+  int64_t (*next_below[kNumDTypes])(const void* x, int64_t begin, int64_t n, uint64_t bound, uint64_t mask) = {};
+};
+
 }  // namespace rl
+
+RL_ISA_DECLARE(fill_sort, SortTable)

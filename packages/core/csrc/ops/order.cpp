@@ -1,6 +1,8 @@
 // Scans and everything that depends on the order of elements: running sums, sorting, medians, searching, counting.
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "../kernels/scan.h"
 #include "../kernels/sort.h"
@@ -223,6 +225,23 @@ PyObject* searchsorted_kernel(Call& c) {
   return (on_cpu(c) ? to_dtype(out.get(), out_dtype) : shaped_like(values, out_dtype)).release_object();
 }
 
+// Few bins in four tables: a count that was just stored is slow to read again.
+void count_values(const int64_t* v, int64_t n, int64_t* counts, int64_t bins) {
+  constexpr int64_t kFew = 4096;
+  int64_t i = 0;
+  if (bins <= kFew && n >= 4 * kFew) {
+    std::vector<int32_t> tables(static_cast<size_t>(4 * bins));
+    for (const int64_t whole = n & -4; i < whole;) {
+      const int64_t end = std::min<int64_t>(whole, i + (int64_t{1} << 30));
+      for (; i < end; i += 4) {
+        for (int t = 0; t < 4; ++t) ++tables[static_cast<size_t>(t * bins + v[i + t])];
+      }
+      for (size_t k = 0; k < tables.size(); ++k) counts[static_cast<int64_t>(k) % bins] += std::exchange(tables[k], 0);
+    }
+  }
+  for (; i < n; ++i) ++counts[v[i]];
+}
+
 // bincount(self, weights, minlength)
 PyObject* bincount_kernel(Call& c) {
   Tensor *self = c.args[0].tensor, *weights = c.args[1].none() ? nullptr : c.args[1].tensor;
@@ -231,23 +250,26 @@ PyObject* bincount_kernel(Call& c) {
   if (least < 0) fail(PyExc_RuntimeError, "minlength should be >= 0, got minlength=%lld", ll(least));
   Ref<Tensor> in = to_dtype(self, DType::Int64);
   in = contiguous(in.get());
-  const int64_t* v = indices_of(in);
-  if (self->ndim != 1 || std::any_of(v, v + in->numel, [](int64_t x) { return x < 0; }))
+  const int64_t *v = indices_of(in), n = in->numel;
+  int64_t lowest = 0, bins = least;
+  for (int64_t i = 0; i < n; ++i) {
+    lowest = std::min(lowest, v[i]);
+    bins = std::max(bins, v[i] + 1);
+  }
+  if (self->ndim != 1 || lowest < 0)
     fail(PyExc_RuntimeError, "bincount only supports 1-d non-negative integral inputs.");
   if (weights && (weights->ndim != 1 || weights->numel != self->numel))
     fail(PyExc_RuntimeError, "weights should be 1-d and have the same length as input, got %s for input %s",
          shape_text(weights).c_str(), shape_text(self).c_str());
-  int64_t bins = least;
-  for (int64_t i = 0; i < in->numel; ++i) bins = std::max(bins, v[i] + 1);
   const DType out_dtype = !weights ? DType::Int64 : weights->dtype == DType::Float32 ? DType::Float32 : DType::Float64;
   Ref<Tensor> out = full(1, &bins, weights ? DType::Float64 : DType::Int64, self->device, arg(int64_t{0}));
   if (weights) {
     Ref<Tensor> w = to_dtype(weights, DType::Float64);
     w = contiguous(w.get());
-    for (int64_t i = 0; i < in->numel; ++i)
+    for (int64_t i = 0; i < n; ++i)
       reinterpret_cast<double*>(out->data)[v[i]] += reinterpret_cast<const double*>(w->data)[i];
   } else {
-    for (int64_t i = 0; i < in->numel; ++i) ++indices_of(out)[v[i]];
+    count_values(v, n, indices_of(out), bins);
   }
   return to_dtype(out.get(), out_dtype).release_object();
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _C
 from .._op import COMPOSITE, REDUCTION, Op, Sample
 from ._pointwise import _logaddexp_array
 from ._samples import Sampler
@@ -804,9 +805,32 @@ def _quantile(self: Any, q: Any, dim: int | None, keepdim: bool, interpolation: 
     return result.squeeze(0) if q.ndim == 0 else result
 
 
+def _unique_by_counting(self: Any, return_inverse: bool, return_counts: bool) -> Any:
+    """For integers that lie close together; None for others."""
+    n = self.numel()
+    if n == 0 or self.is_floating_point() or self.is_complex() or self.dtype is _C.bool or self.is_meta:
+        return None
+    low, high = (int(x) for x in self.aminmax())
+    if high - low >= 2 * n:
+        return None
+    places = self.flatten().to(_C.int64) - low
+    counts = places.bincount()
+    found = counts.nonzero().flatten()
+    results = [(found + low).to(self.dtype)]
+    if return_inverse:
+        results.append(((counts != 0).cumsum(0) - 1)[places].reshape(self.shape))
+    if return_counts:
+        results.append(counts[found])
+    return results[0] if len(results) == 1 else tuple(results)
+
+
 def _unique(self: Any, return_inverse: bool, return_counts: bool, dim: int | None, consecutive: bool) -> Any:
     import rushlight
 
+    if dim is None and not consecutive:
+        counted = _unique_by_counting(self, return_inverse, return_counts)
+        if counted is not None:
+            return counted
     rows = self.reshape(-1, 1) if dim is None else (self.movedim(dim, 0) if self.ndim else self.reshape(1))
     slices = rows
     n = rows.shape[0]
