@@ -120,12 +120,20 @@ def test_resize_reaches_views():
     a.resize_(100)
     a[0] = 9
     assert view.item() == 9
+    assert torch.empty(2, device="meta").resize_(10**6).untyped_storage().nbytes() == 4 * 10**6
+
+
+def test_tensors_with_gradients_keep_their_memory():
+    pytest.importorskip("rushlight.autograd", exc_type=ImportError)
     b = torch.ones(3, requires_grad=True)
     for tensor in (b, b * 2):
         with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
             tensor.resize_(4)
     assert b.detach().resize_(2).tolist() == [1, 1]
-    assert torch.empty(2, device="meta").resize_(10**6).untyped_storage().nbytes() == 4 * 10**6
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        b.set_(torch.ones(2))
+    with torch.no_grad():
+        assert b.set_(torch.zeros(2)).tolist() == [0, 0]
 
 
 def test_set_makes_a_tensor_another_name():
@@ -151,8 +159,6 @@ def test_set_makes_a_tensor_another_name():
         b.set_(a.untyped_storage(), 0, (1, 1), (1,))
     with pytest.raises(RuntimeError, match="overflow"):
         b.set_(a.untyped_storage(), 0, (2**40, 2**40))
-    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
-        torch.ones(2, requires_grad=True).set_(a)
     assert b.shape == (4,)
 
 

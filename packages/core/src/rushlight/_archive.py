@@ -58,7 +58,10 @@ class Source:
                 return
             self.data, self.fd = memoryview(os.pread(self.fd, self.size, 0)), None
         else:
-            self.data, self.start = memoryview(file.read()), 0
+            content = file.read()
+            if isinstance(content, str):
+                raise TypeError("load: the file must be opened in binary mode, got text. Open it with mode 'rb'.")
+            self.data, self.start = memoryview(content), 0
         self.size = len(self.data)
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ it is loaded.
 
 from __future__ import annotations
 
+import copyreg
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -64,6 +65,25 @@ _SCHEMA_NAME = re.compile(r"(?:(?P<namespace>\w+)::)?(?P<base>\w+)(?:\.(?P<overl
 
 operators: dict[str, Any] = {}
 """The callable of every name, as "add", "add_" or "linalg::inv"; overloads share one."""
+
+
+def operator_named(key: str) -> Any:
+    """The operator of a key of `operators`, whose wheel is loaded where need be."""
+    if key not in operators and "::" in key:
+        from . import _registry
+
+        _registry.require(key.partition("::")[0], f"the operator {key}")
+    return operators[key]
+
+
+def reduce_operator(operator: Any) -> tuple[Any, ...]:
+    """What pickle keeps of an operator: its key."""
+    base = operator.records[0]._key
+    key = next(name for name in (base, f"{base}_", operator.__name__) if operators.get(name) is operator)
+    return operator_named, (key,)
+
+
+copyreg.pickle(_C.Operator, reduce_operator)
 
 
 class Op:

@@ -59,7 +59,10 @@ def _finished(tensor: Any, requires_grad: bool, metadata: dict[str, bool] | None
         tensor = tensor.conj() if metadata.get("conj") else tensor
         tensor = -tensor if metadata.get("neg") else tensor
     if requires_grad:
-        tensor.requires_grad_()
+        try:
+            tensor.requires_grad_()
+        except AttributeError as error:
+            raise RuntimeError(f"load: a tensor of the file records gradients, but {error}.") from error
     return tensor
 
 
@@ -158,6 +161,20 @@ SAFE: dict[str, Any] = {
 """What files may always name, by PyTorch's path: it makes tensors and nothing else."""
 
 
+_TRUSTED = {
+    "torch.storage._load_from_bytes": load_from_bytes,
+    # Where PyTorch's functions and methods are, for getattr.
+    "torch._C._VariableFunctionsClass": sys.modules[_C.__name__.rpartition(".")[0]],
+    "torch._C.TensorBase": _C.Tensor,
+}
+_NATIVE = {
+    "torch._C._nn": "rushlight.nn.functional",
+    "torch._C._linalg": "rushlight.linalg",
+    "torch._C._special": "rushlight.special",
+}
+"""Modules of functions whose names start with the area's."""
+
+
 def find(module: str, name: str) -> Any:
     """The object that a global of a pickle stands for; PyTorch's names stand for ours.
 
@@ -167,9 +184,11 @@ def find(module: str, name: str) -> Any:
     path = f"{module}.{name}"
     if path in SAFE:
         return SAFE[path]
-    if path == "torch.storage._load_from_bytes":
-        return load_from_bytes
-    if path.startswith("torch."):
+    if path in _TRUSTED:
+        return _TRUSTED[path]
+    if module in _NATIVE:
+        module, name = _NATIVE[module], name.removeprefix(module.rpartition("_")[2] + "_")
+    elif path.startswith("torch."):
         module = "rushlight" + module[len("torch") :]
     try:
         __import__(module)

@@ -47,6 +47,8 @@ def legacy_tensor(*args: Any, dtype: Any = None, device: Any = None) -> Any:
         if data.dtype is not dtype:
             raise TypeError(f"expected {dtype} (got {data.dtype}): Tensor(tensor) shares memory and does not convert.")
         return data.detach()
+    if isinstance(data, _C.StorageBase) or hasattr(data, "_untyped_storage"):
+        return empty(0, dtype=dtype, device=device).set_(data)
     if isinstance(data, _C.Size):
         return empty(data, dtype=dtype, device=device)
     if isinstance(data, str | bytes):

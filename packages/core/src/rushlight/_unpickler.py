@@ -139,7 +139,7 @@ def unpickle(
     """
     try:
         return _run(data, at, persistent_load, user)
-    except (UnpicklingError, RuntimeError, MemoryError):
+    except (UnpicklingError, RuntimeError, MemoryError, ImportError):  # the last: of a wheel that is not installed
         raise
     except EOFError:
         raise UnpicklingError("pickle data was truncated") from None

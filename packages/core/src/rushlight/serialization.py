@@ -279,7 +279,7 @@ def _opened(f: Any, mode: str) -> Iterator[Any]:
         wanted = "write" if "w" in mode else "read"
         if not hasattr(f, wanted):
             raise AttributeError(
-                f"{'save' if wanted == 'write' else 'load'}: expected a path or a file object with {wanted}(), "
+                f"expected 'f' to be string, path, or a file-like object with a '{wanted}' attribute, "
                 f"got {type(f).__name__}."
             )
         yield f

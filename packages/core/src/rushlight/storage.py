@@ -59,9 +59,12 @@ class _Common:
         """Whether the memory is on a CUDA device."""
         return self.device.type == "cuda"
 
-    def get_device(self) -> int:
-        """The index of the device, -1 on the CPU."""
-        return -1 if self.device.index is None else self.device.index
+    def get_device(self) -> int | None:
+        """The index of the device, None on the CPU."""
+        index: int | None = self.device.index
+        return index
+
+    is_sparse = is_sparse_csr = False
 
 
 class UntypedStorage(_Common, _C.StorageBase):
@@ -84,8 +87,10 @@ class UntypedStorage(_Common, _C.StorageBase):
     """
 
     def __new__(cls, data: int | Sequence[int] = 0, *, device: Any = None) -> UntypedStorage:
-        if isinstance(data, int):
+        if isinstance(data, int) and not isinstance(data, bool):
             return super().__new__(cls, data, device)
+        if isinstance(data, bool) or not hasattr(data, "__iter__"):
+            raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {type(data).__name__}")
         elements = list(data)
         for element in elements:
             if not isinstance(element, int):
@@ -355,6 +360,11 @@ class TypedStorage(_Common):
             self.dtype, self._untyped_storage = dtype, wrap_storage
             return
         self.dtype = dtype or _C.get_default_dtype()
+        if args and (isinstance(args[0], _C.Tensor) or is_storage(args[0])):
+            raise TypeError(
+                f"TypedStorage: takes a size or a sequence of numbers, got {type(args[0]).__name__}. "
+                "Pass wrap_storage=, or use tensor.storage()."
+            )
         if not args or isinstance(args[0], int):
             self._untyped_storage = UntypedStorage((args or (0,))[0] * self.dtype.itemsize, device=device)
         else:
@@ -551,9 +561,6 @@ class _LegacyType(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype and instance.device.type == "cpu"
 
-    def _dtype(cls) -> Any:
-        return cls.dtype
-
 
 _TYPE_NAMES = {
     dtype: "".join(part.capitalize() for part in name.split("_")).replace("Bfl", "BFl") + "Storage"
@@ -563,14 +570,13 @@ _TYPE_NAMES = {
 
 def _legacy_type(name: str, dtype: Any) -> Any:
     namespace = {
+        "__slots__": (),
         "dtype": dtype,
-        "from_buffer": TypedStorage.__dict__["from_buffer"],
-        "from_file": TypedStorage.__dict__["from_file"],
-        "_over": TypedStorage.__dict__["_over"],
+        "_dtype": classmethod(lambda cls: cls.dtype),
         "__module__": "rushlight",
         "__doc__": f"Makes CPU storages of {dtype}.",
     }
-    return _LegacyType(name, (), namespace)
+    return _LegacyType(name, (TypedStorage,), namespace)
 
 
 LEGACY = {name: _legacy_type(name, dtype) for dtype, name in _TYPE_NAMES.items()}
