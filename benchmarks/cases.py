@@ -6,9 +6,12 @@ Prints one JSON object per case: its name and the median microseconds of one run
 """
 
 import argparse
+import copy
 import importlib
+import io
 import itertools
 import json
+import pickle
 import re
 import statistics
 import time
@@ -52,6 +55,23 @@ def cases(torch: Any) -> dict[str, Callable[[], object]]:
     table["grad/small_graph"] = small_graph
     table["train/mlp_784-256-10_b64"] = training_step(torch)
     table["train/conv_8x8_b64"] = convolution_step(torch)
+    return table | files(torch)
+
+
+def files(torch: Any) -> dict[str, Callable[[], object]]:
+    """Saving, loading and copying a few big tensors and many small ones, in memory."""
+    big = {str(i): torch.randn(1000, 1000) for i in range(8)}
+    small = {str(i): torch.randn(16) for i in range(1000)}
+    table: dict[str, Callable[[], object]] = {
+        "files/pickle_small": lambda: pickle.dumps(small["0"]),
+        "files/deepcopy_1000_small": lambda: copy.deepcopy(small),
+    }
+    for name, state in (("32MB", big), ("1000_small", small)):
+        file = io.BytesIO()
+        torch.save(state, file)
+        data = file.getvalue()
+        table[f"files/save_{name}"] = lambda state=state: torch.save(state, io.BytesIO())
+        table[f"files/load_{name}"] = lambda data=data: torch.load(io.BytesIO(data))
     return table
 
 
