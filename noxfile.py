@@ -260,6 +260,7 @@ def ecosystem(session: nox.Session) -> None:
     """Hand tensors to pandas, SciPy, matplotlib and scikit-learn."""
     install_wheels(session, "core")
     session.install(*test_requirements("core"), "matplotlib", "pandas", "scikit-learn")
+    session.env["SCIPY_ARRAY_API"] = "1"
     session.run("pytest", "-q", "packages/core/tests/test_ecosystem.py", *session.posargs)
 
 

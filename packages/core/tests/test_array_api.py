@@ -299,7 +299,7 @@ def test_clip(dtype):
 def test_creation():
     for dtype in map(np.dtype, ALL):
         for name in ("zeros", "ones"):
-            check(name, (2, 3), dtype=dtype)
+            check(name, shape=(2, 3), dtype=dtype)
             check(name, 3, dtype=dtype)
         check("full", (2,), 1, dtype=dtype)
         check("eye", 3, 4, k=1, dtype=dtype)
@@ -312,6 +312,7 @@ def test_creation():
         check("linspace", 1j, 2, 5, endpoint=endpoint, dtype=np.dtype("complex128"))
         assert xp.linspace(0, 1j, 3, endpoint=endpoint).dtype == xp.complex64
     assert xp.linspace(0, 1, 1, endpoint=False).tolist() == [0]
+    assert xp.empty(shape=(2, 3), dtype=xp.int8).shape == (2, 3)
     assert xp.full((2,), True).dtype == xp.bool
     assert xp.full((), 1).dtype == xp.int64
     assert xp.asarray([1.0, 2]).dtype == xp.float32

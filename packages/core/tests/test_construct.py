@@ -168,6 +168,11 @@ def test_dlpack_edges():
     with pytest.raises(BufferError, match="no memory"):
         torch.zeros(2, device="meta").__dlpack__()
     assert torch.zeros(2).__dlpack_device__() == (1, 0)
+    backwards = torch.arange(3)[::-1]
+    assert np.from_dlpack(backwards).tolist() == [2, 1, 0]
+    assert np.from_dlpack(backwards).strides == (8,)  # a copy: not every consumer knows negative strides
+    with pytest.raises(BufferError, match="negative strides"):
+        backwards.__dlpack__(copy=False)
 
 
 def test_legacy_constructors():

@@ -1,5 +1,7 @@
 """Libraries around NumPy take tensors for arrays: each call gives what it gives for an array of the same elements."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -87,6 +89,22 @@ def test_scikit_learn():
     assert len(left) + len(right) == len(MATRIX)
     assert metrics.accuracy_score(labels, labels) == 1
     assert metrics.confusion_matrix(labels, 1 - labels).tolist() == [[0, 3], [3, 0]]
+
+
+@pytest.mark.skipif(not os.environ.get("SCIPY_ARRAY_API"), reason="SciPy reads SCIPY_ARRAY_API as it is imported")
+def test_libraries_that_follow_the_array_api_return_tensors():
+    sklearn = pytest.importorskip("sklearn")
+    from sklearn import metrics, naive_bayes, preprocessing
+
+    matrix, labels = tensors(MATRIX, LABELS)
+    with sklearn.config_context(array_api_dispatch=True):
+        for model in (preprocessing.MinMaxScaler(), preprocessing.StandardScaler(), preprocessing.PolynomialFeatures()):
+            result = model.fit_transform(matrix)
+            assert isinstance(result, torch.Tensor)
+            np.testing.assert_allclose(result.numpy(), type(model)().fit_transform(MATRIX), rtol=1e-12)
+        assert isinstance(metrics.pairwise.rbf_kernel(matrix), torch.Tensor)
+        assert naive_bayes.GaussianNB().fit(matrix, labels).predict(matrix).shape == (6,)
+        assert metrics.mean_squared_error(matrix[:, 0], matrix[:, 1]) == pytest.approx(((MATRIX @ [1, -1]) ** 2).mean())
 
 
 def test_python():

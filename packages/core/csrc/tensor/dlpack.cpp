@@ -164,8 +164,16 @@ PyObject* m_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
       major = PyLong_AsLong(first.get());
       if (major == -1 && PyErr_Occurred()) return nullptr;
     }
-    bool copies = copy == Py_True;
-    Ref<Tensor> source = copies ? clone(t) : Ref<Tensor>::borrow(t);
+    // Consumers that know no negative strides crash on them: PyTorch does.
+    bool backwards = std::any_of(t->strides, t->strides + t->ndim, [](int64_t stride) { return stride < 0; });
+    if (backwards && copy == Py_False)
+      fail(PyExc_BufferError, "__dlpack__: a tensor of negative strides cannot be shared, but copy=False. Pass None.");
+    bool copies = copy == Py_True || backwards;
+    Ref<Tensor> source = Ref<Tensor>::borrow(t);
+    if (copies) {
+      source = empty(t->ndim, t->sizes, t->dtype, t->device);
+      copy_into(source.get(), t);
+    }
     return export_tensor(source.get(), major >= 1, copies);
   });
 }

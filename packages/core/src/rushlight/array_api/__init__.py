@@ -23,7 +23,6 @@ from rushlight import (
     conj as conj,
     cos as cos,
     cosh as cosh,
-    empty as empty,
     empty_like as empty_like,
     exp as exp,
     expm1 as expm1,
@@ -47,7 +46,6 @@ from rushlight import (
     logical_not as logical_not,
     negative as negative,
     newaxis as newaxis,
-    ones as ones,
     ones_like as ones_like,
     positive as positive,
     real as real,
@@ -60,7 +58,6 @@ from rushlight import (
     tanh as tanh,
     trunc as trunc,
     uint8 as uint8,
-    zeros as zeros,
     zeros_like as zeros_like,
 )
 from rushlight._public import claim as _claim
@@ -69,10 +66,13 @@ from . import fft as fft, linalg as linalg
 from ._creation import (
     arange as arange,
     asarray as asarray,
+    empty as empty,
     eye as eye,
     full as full,
     linspace as linspace,
     meshgrid as meshgrid,
+    ones as ones,
+    zeros as zeros,
 )
 from ._dtypes import (
     astype as astype,

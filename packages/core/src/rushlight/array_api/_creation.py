@@ -56,7 +56,25 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     return matrix
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+Shape = int | tuple[int, ...]
+
+
+def empty(shape: Shape, *, dtype: Any = None, device: Any = None) -> Any:
+    """An array whose elements are whatever the memory holds."""
+    return torch.empty(shape, dtype=dtype, device=device)
+
+
+def zeros(shape: Shape, *, dtype: Any = None, device: Any = None) -> Any:
+    """An array of zeros."""
+    return torch.zeros(shape, dtype=dtype, device=device)
+
+
+def ones(shape: Shape, *, dtype: Any = None, device: Any = None) -> Any:
+    """An array of ones."""
+    return torch.ones(shape, dtype=dtype, device=device)
+
+
+def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
     """An array of one value everywhere."""
     return torch.full((shape,) if isinstance(shape, int) else shape, fill_value, dtype=dtype, device=device)
 
