@@ -280,7 +280,7 @@ struct Guard {
   using Serve = Slow;
 };
 
-inline constexpr int64_t kGuardBlock = 512;
+inline constexpr int64_t kGuardBlock = 2048;
 
 // F(A...) -> R for every element. P is the type of the parameters.
 template <class F, class G, class R, int kParams, class P, class... A>
