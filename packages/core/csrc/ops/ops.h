@@ -16,6 +16,7 @@ void register_convert_ops();
 void register_copy_ops();
 void register_distance_ops();
 void register_factory_ops();
+void register_fft_ops();
 void register_matmul_ops();
 void register_order_ops();
 void register_random_ops();

@@ -417,6 +417,7 @@ PyMODINIT_FUNC PyInit__C() {
     register_copy_ops();
     register_distance_ops();
     register_factory_ops();
+    register_fft_ops();
     register_matmul_ops();
     register_order_ops();
     register_random_ops();

@@ -48,27 +48,6 @@ def _c2r_array(xp: Any, x: Any, dim: Sequence[int], normalization: int, last_dim
     return xp.ascontiguousarray(xp.fft.irfftn(x, s=sizes, axes=dim, norm=_norm(normalization, False)))
 
 
-def _c2c_meta(self: Any, dim: Sequence[int], normalization: int, forward: bool) -> Any:
-    return self.new_empty(self.shape)
-
-
-def _r2c_meta(self: Any, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
-    return self.new_empty(_resized(self, dim[-1], onesided), dtype=self.dtype.to_complex())
-
-
-def _c2r_meta(self: Any, dim: Sequence[int], normalization: int, last_dim_size: int) -> Any:
-    shape = list(self.shape)
-    shape[dim[-1]] = last_dim_size
-    return self.new_empty(shape, dtype=self.dtype.to_real())
-
-
-def _resized(x: Any, dim: int, onesided: bool) -> list[int]:
-    shape = list(x.shape)
-    if onesided:
-        shape[dim] = shape[dim] // 2 + 1
-    return shape
-
-
 def _r2c_grad(grad: Any, self: Any, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
     if onesided:
         grad = _fit(grad, dim[-1:], [self.shape[dim[-1]]])
@@ -95,7 +74,6 @@ c2c = (
         doc=f"Complex transform {_CALL}.",
     )
     .array(_c2c_array)
-    .kernel("meta", _c2c_meta)
     .grad(self="_fft_c2c(grad, dim, normalization, not forward)")
     .samples(
         lambda make, dtype: (
@@ -111,7 +89,6 @@ r2c = (
         doc=f"Real transform {_CALL}; onesided without the mirror image in the last of them.",
     )
     .array(_r2c_array)
-    .kernel("meta", _r2c_meta)
     .grad(self=_r2c_grad)
     .samples(
         lambda make, dtype: (
@@ -129,7 +106,6 @@ c2r = (
         doc=f"Inverse {_CALL}, of the half in the last of them to the real signal of `last_dim_size`.",
     )
     .array(_c2r_array)
-    .kernel("meta", _c2r_meta)
     .grad(self=_c2r_grad)
     .samples(
         lambda make, dtype: (

@@ -1,0 +1,216 @@
+#include "fft.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+#include "../allocator.h"
+#include "../parallel.h"
+
+namespace rl {
+namespace {
+
+constexpr int kLargestPrime = 31;    // above, Bluestein's convolution is faster than the definition
+constexpr size_t kPlans = 64;        // that are kept
+constexpr int64_t kLongest = 65536;  // signals side by side that fit the cache
+constexpr int64_t kGrain = 4096;     // points that are worth a thread
+
+const FftTable& table() {
+  static const FftTable table = [] {
+    FftTable filled;
+    RL_ISA_CALL(fill_fft, filled);
+    return filled;
+  }();
+  return table;
+}
+
+template <class T>
+const FftLoops<T>& loops() {
+  if constexpr (sizeof(T) == 4) {
+    return table().floats;
+  } else {
+    return table().doubles;
+  }
+}
+
+struct Memory : Scratch {
+  explicit Memory(size_t nbytes) : Scratch(nbytes) {
+    if (as<void>() == nullptr) throw std::bad_alloc();
+  }
+};
+
+template <class T>
+size_t scratch_size(const FftPlan<T>& plan, int64_t n, int64_t count) {
+  return static_cast<size_t>(fft_scratch(plan, n, static_cast<int>(count)));
+}
+
+// exp(-2 pi i k / n) as a pair, the angle brought to an eighth of the circle.
+template <class T>
+void push_root(std::vector<T>& to, int64_t k, int64_t n) {
+  k %= n;
+  const int64_t eighth = 8 * k / n;
+  const int64_t quarter = (eighth + 1) / 2;
+  const double angle = 2 * M_PI * (static_cast<double>(8 * k - 2 * quarter * n) / 8) / static_cast<double>(n);
+  const double c = std::cos(angle), s = std::sin(angle);
+  const double cosines[] = {c, -s, -c, s, c}, sines[] = {s, c, -s, -c, s};
+  to.push_back(static_cast<T>(cosines[quarter]));
+  to.push_back(static_cast<T>(-sines[quarter]));
+}
+
+template <class T>
+struct Plan {
+  std::vector<int> factors;
+  std::vector<T> twiddles, roots, chirps, spectrum;
+  std::vector<T> turns;  // for real signals of twice the size
+  std::shared_ptr<const Plan> chirp;
+  FftPlan<T> view{};
+};
+
+template <class T>
+std::shared_ptr<const Plan<T>> plan_for(int64_t n);
+
+std::vector<int> factors_of(int64_t n) {
+  std::vector<int> factors;
+  while (n % 4 == 0) {
+    factors.push_back(4);
+    n /= 4;
+  }
+  for (int p = 2; n > 1 && p <= kLargestPrime; ++p) {
+    while (n % p == 0) {
+      factors.push_back(p);
+      n /= p;
+    }
+  }
+  if (n > 1) factors.clear();  // a larger prime is left
+  return factors;
+}
+
+bool is_smooth(int64_t n) {
+  for (int p : {2, 3, 5})
+    while (n % p == 0) n /= p;
+  return n == 1;
+}
+
+template <class T>
+void plan_passes(Plan<T>& plan, int64_t n) {
+  int64_t l1 = 1;
+  for (int p : plan.factors) {
+    const int64_t ido = n / (l1 * p);
+    for (int64_t i = 0; i < ido; ++i)
+      for (int j = 1; j < p; ++j) push_root(plan.twiddles, j * l1 * i, n);
+    if (p > 5)
+      for (int k = 0; k < p; ++k) {
+        push_root(plan.roots, k, p);
+        plan.roots.back() = -plan.roots.back();
+      }
+    l1 *= p;
+  }
+}
+
+template <class T>
+void plan_convolution(Plan<T>& plan, int64_t n) {
+  int64_t m = 2 * n - 1;
+  while (!is_smooth(m)) ++m;
+  plan.chirp = plan_for<T>(m);
+  int64_t square = 0;  // k^2 modulo 2 n
+  for (int64_t k = 0; k < n; ++k) {
+    push_root(plan.chirps, square, 2 * n);
+    square = (square + 2 * k + 1) % (2 * n);
+  }
+  std::vector<T> wave(2 * m, T(0));
+  for (int64_t k = 0; k < n; ++k)
+    for (int64_t at : {k, (m - k) % m}) {
+      wave[2 * at] = plan.chirps[2 * k] / static_cast<T>(m);
+      wave[2 * at + 1] = -plan.chirps[2 * k + 1] / static_cast<T>(m);
+    }
+  plan.spectrum.resize(2 * m);
+  const int64_t zero = 0;
+  const FftLines<T> lines{Fft::Forward, m, 1, wave.data(), plan.spectrum.data(), &zero, &zero, 1, 1, T(1), nullptr};
+  const Memory scratch(scratch_size(plan.chirp->view, m, 1));
+  loops<T>().run(plan.chirp->view, lines, scratch.as<void>());
+}
+
+template <class T>
+std::shared_ptr<const Plan<T>> make_plan(int64_t n) {
+  auto plan = std::make_shared<Plan<T>>();
+  plan->factors = factors_of(n);
+  if (n == 1 || !plan->factors.empty()) {
+    plan_passes(*plan, n);
+  } else {
+    plan_convolution(*plan, n);
+  }
+  for (int64_t k = 0; k <= n; ++k) push_root(plan->turns, k, 2 * n);
+  plan->view = {n,
+                static_cast<int>(plan->factors.size()),
+                plan->factors.data(),
+                plan->twiddles.data(),
+                plan->roots.data(),
+                plan->chirp ? &plan->chirp->view : nullptr,
+                plan->chirps.data(),
+                plan->spectrum.data()};
+  return plan;
+}
+
+template <class T>
+std::shared_ptr<const Plan<T>> plan_for(int64_t n) {
+  static auto* plans = new std::unordered_map<int64_t, std::shared_ptr<const Plan<T>>>();  // outlives all threads
+  static auto* mutex = new std::mutex();
+  {
+    const std::lock_guard<std::mutex> lock(*mutex);
+    const auto found = plans->find(n);
+    if (found != plans->end()) return found->second;
+  }
+  auto plan = make_plan<T>(n);
+  const std::lock_guard<std::mutex> lock(*mutex);
+  if (plans->size() >= kPlans) plans->clear();
+  plans->emplace(n, plan);
+  return plan;
+}
+
+template <class T>
+void run(Fft kind, const T* in, T* out, int64_t outer, int64_t n, int64_t inner, double scale) {
+  const bool real = kind != Fft::Forward && kind != Fft::Backward;
+  const int64_t half = n / 2 + 1;
+  const int64_t in_n = kind == Fft::ToReal ? half : n, out_n = kind == Fft::RealHalf ? half : n;
+  const auto plan = plan_for<T>(real && n % 2 == 0 ? n / 2 : n);
+  constexpr int64_t kLanes = kFftBytes / static_cast<int64_t>(sizeof(T));
+  const int64_t lines = outer * inner, groups = (lines + kLanes - 1) / kLanes;
+  const int64_t few = n > kLongest ? kLanes : kLanes / 4;  // lines that are better one by one
+  const auto run_lines = [&](int64_t first, int count, void* scratch) {
+    int64_t in_at[kLanes], out_at[kLanes];
+    for (int l = 0; l < count; ++l) {
+      const int64_t o = (first + l) / inner, i = (first + l) % inner;
+      in_at[l] = o * in_n * inner + i;
+      out_at[l] = o * out_n * inner + i;
+    }
+    const FftLines<T> job{
+        kind, n, count, in, out, in_at, out_at, inner, inner, static_cast<T>(scale), plan->turns.data()};
+    loops<T>().run(plan->view, job, scratch);
+  };
+  parallel_for(0, groups, std::max<int64_t>(1, kGrain / (n * kLanes)), [&](int64_t begin, int64_t end) {
+    const Memory scratch(scratch_size(plan->view, n, lines > few ? kLanes : 1));
+    for (int64_t g = begin; g < end; ++g) {
+      const int64_t first = g * kLanes, count = std::min(kLanes, lines - first);
+      if (count > few) {
+        run_lines(first, static_cast<int>(count), scratch.as<void>());
+      } else {
+        for (int64_t l = 0; l < count; ++l) run_lines(first + l, 1, scratch.as<void>());
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void run_fft(Fft kind, DType real, const void* in, void* out, int64_t outer, int64_t n, int64_t inner, double scale) {
+  if (real == DType::Float32)
+    run(kind, static_cast<const float*>(in), static_cast<float*>(out), outer, n, inner, scale);
+  else
+    run(kind, static_cast<const double*>(in), static_cast<double*>(out), outer, n, inner, scale);
+}
+
+}  // namespace rl

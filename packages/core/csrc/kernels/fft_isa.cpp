@@ -1,0 +1,365 @@
+// Passes of the Stockham transform, which sorts as it goes; the loops are those of FFTPACK (Swarztrauber, 1982).
+#include "fft.h"
+#include "vecmath.h"
+
+namespace rl {
+namespace RL_ISA {
+namespace {
+
+// One signal a lane: V is a vector of them, or T for a signal alone.
+template <class T>
+struct LanesOf;
+template <>
+struct LanesOf<float> {
+  typedef float type __attribute__((vector_size(kFftBytes)));
+};
+template <>
+struct LanesOf<double> {
+  typedef double type __attribute__((vector_size(kFftBytes)));
+};
+
+template <class V>
+struct Point {
+  V re, im;
+};
+
+template <class V>
+RL_INLINE Point<V> operator+(const Point<V>& a, const Point<V>& b) {
+  return {a.re + b.re, a.im + b.im};
+}
+template <class V>
+RL_INLINE Point<V> operator-(const Point<V>& a, const Point<V>& b) {
+  return {a.re - b.re, a.im - b.im};
+}
+template <class V, class T>
+RL_INLINE Point<V> scaled(const Point<V>& a, T by) {
+  return {a.re * by, a.im * by};
+}
+template <class V, class T>
+RL_INLINE Point<V> turned(const Point<V>& a, const T* w) {
+  return {a.re * w[0] - a.im * w[1], a.re * w[1] + a.im * w[0]};
+}
+template <class V>
+RL_INLINE Point<V> times_i(const Point<V>& a) {
+  return {-a.im, a.re};
+}
+template <class V>
+RL_INLINE Point<V> over_i(const Point<V>& a) {
+  return {a.im, -a.re};
+}
+
+// From (l1, p, ido) to (p, l1, ido): a transform of p points for all l1 and ido, then the twiddles of ido.
+template <class V, class T>
+struct Pass {
+  int64_t ido, l1;
+  const Point<V>* from;
+  Point<V>* to;
+  const T* twiddles;
+
+  inline const Point<V>& in(int p, int j, int64_t k, int64_t i) const { return from[i + ido * (j + p * k)]; }
+  inline void out(int j, int64_t k, int64_t i, const Point<V>& value, int p) const {
+    Point<V>& place = to[i + ido * (k + l1 * j)];
+    place = ido == 1 || j == 0 ? value : turned(value, twiddles + 2 * ((p - 1) * i + j - 1));
+  }
+
+  void two() const {
+    for (int64_t k = 0; k < l1; ++k)
+      for (int64_t i = 0; i < ido; ++i) {
+        const Point<V> a = in(2, 0, k, i), b = in(2, 1, k, i);
+        out(0, k, i, a + b, 2);
+        out(1, k, i, a - b, 2);
+      }
+  }
+
+  void three() const {
+    constexpr T kSin = T(0.86602540378443864676);
+    for (int64_t k = 0; k < l1; ++k)
+      for (int64_t i = 0; i < ido; ++i) {
+        const Point<V> a = in(3, 0, k, i), b = in(3, 1, k, i), c = in(3, 2, k, i);
+        const Point<V> sum = b + c, middle = a - scaled(sum, T(0.5)), turn = over_i(scaled(b - c, kSin));
+        out(0, k, i, a + sum, 3);
+        out(1, k, i, middle + turn, 3);
+        out(2, k, i, middle - turn, 3);
+      }
+  }
+
+  void four() const {
+    for (int64_t k = 0; k < l1; ++k)
+      for (int64_t i = 0; i < ido; ++i) {
+        const Point<V> a = in(4, 0, k, i), b = in(4, 1, k, i), c = in(4, 2, k, i), d = in(4, 3, k, i);
+        const Point<V> even = a + c, odd = b + d, other = a - c, turn = over_i(b - d);
+        out(0, k, i, even + odd, 4);
+        out(1, k, i, other + turn, 4);
+        out(2, k, i, even - odd, 4);
+        out(3, k, i, other - turn, 4);
+      }
+  }
+
+  void five() const {
+    constexpr T c1 = T(0.30901699437494742410), s1 = T(0.95105651629515357212);
+    constexpr T c2 = T(-0.80901699437494742410), s2 = T(0.58778525229247312917);
+    for (int64_t k = 0; k < l1; ++k)
+      for (int64_t i = 0; i < ido; ++i) {
+        const Point<V> a = in(5, 0, k, i), b = in(5, 1, k, i), c = in(5, 2, k, i), d = in(5, 3, k, i),
+                       e = in(5, 4, k, i);
+        const Point<V> be = b + e, cd = c + d, b_e = b - e, c_d = c - d;
+        const Point<V> first = a + scaled(be, c1) + scaled(cd, c2), second = a + scaled(be, c2) + scaled(cd, c1);
+        const Point<V> first_turn = over_i(scaled(b_e, s1) + scaled(c_d, s2)),
+                       second_turn = over_i(scaled(b_e, s2) - scaled(c_d, s1));
+        out(0, k, i, a + be + cd, 5);
+        out(1, k, i, first + first_turn, 5);
+        out(2, k, i, second + second_turn, 5);
+        out(3, k, i, second - second_turn, 5);
+        out(4, k, i, first - first_turn, 5);
+      }
+  }
+
+  // Any odd p, by its definition, for pairs of outputs that are each other's mirror image.
+  void odd(int p, const T* roots) const {
+    for (int64_t k = 0; k < l1; ++k)
+      for (int64_t i = 0; i < ido; ++i) {
+        const Point<V> a = in(p, 0, k, i);
+        Point<V> total = a;
+        for (int q = 1; q < p; ++q) total = total + in(p, q, k, i);
+        out(0, k, i, total, p);
+        for (int j = 1; 2 * j < p; ++j) {
+          Point<V> straight = a, turn = {V{} * T(0), V{} * T(0)};
+          for (int q = 1, at = j; 2 * q < p; ++q, at = at + j < p ? at + j : at + j - p) {
+            const Point<V>&b = in(p, q, k, i), &c = in(p, p - q, k, i);
+            straight = straight + scaled(b + c, roots[2 * at]);
+            turn = turn + scaled(b - c, roots[2 * at + 1]);
+          }
+          turn = over_i(turn);
+          out(j, k, i, straight + turn, p);
+          out(p - j, k, i, straight - turn, p);
+        }
+      }
+  }
+};
+
+// The transform of plan.n points in `a`; the result is there or in `b`, which is returned.
+template <class V, class T>
+Point<V>* smooth(const FftPlan<T>& plan, Point<V>* a, Point<V>* b) {
+  int64_t l1 = 1;
+  const T *twiddles = plan.twiddles, *roots = plan.roots;
+  for (int f = 0; f < plan.count; ++f) {
+    const int p = plan.factors[f];
+    const int64_t ido = plan.n / (l1 * p);
+    const Pass<V, T> pass{ido, l1, a, b, twiddles};
+    switch (p) {
+      case 2: pass.two(); break;
+      case 3: pass.three(); break;
+      case 4: pass.four(); break;
+      case 5: pass.five(); break;
+      default: pass.odd(p, roots); roots += 2 * p;
+    }
+    twiddles += 2 * (p - 1) * ido;
+    l1 *= p;
+    Point<V>* other = a;
+    a = b;
+    b = other;
+  }
+  return a;
+}
+
+// Bluestein (1970): a transform of any size is a convolution with a chirp, here by transforms of a smooth size.
+template <class V, class T>
+Point<V>* transform(const FftPlan<T>& plan, Point<V>* a, Point<V>* b) {
+  if (plan.chirp == nullptr) return smooth(plan, a, b);
+  const int64_t n = plan.n, m = plan.chirp->n;
+  Point<V>*x = b, *y = b + m;  // `a` has n points, b twice m
+  for (int64_t i = 0; i < n; ++i) x[i] = turned(a[i], plan.chirps + 2 * i);
+  for (int64_t i = n; i < m; ++i) x[i] = {V{} * T(0), V{} * T(0)};
+  Point<V>* spectrum = smooth(*plan.chirp, x, y);
+  Point<V>* free = spectrum == x ? y : x;
+  for (int64_t i = 0; i < m; ++i) {  // the inverse transform is the transform with the parts exchanged
+    const Point<V> product = turned(spectrum[i], plan.spectrum + 2 * i);
+    spectrum[i] = {product.im, product.re};
+  }
+  Point<V>* result = smooth(*plan.chirp, spectrum, free);
+  for (int64_t i = 0; i < n; ++i) a[i] = turned(Point<V>{result[i].im, result[i].re}, plan.chirps + 2 * i);
+  return a;
+}
+
+// ---- From memory to lanes and back
+
+constexpr int kBlock = 8;  // elements of a line that are moved at once
+
+template <class T, int kParts>
+struct Cell {
+  T part[kParts];
+};
+
+// Calls f(k, lanes), where lanes[part][lane], for all elements of all lines.
+template <class T, int kLanes, int kParts, class F>
+RL_INLINE void read_lines(const FftLines<T>& lines, int64_t n, F f) {
+  using C = Cell<T, kParts>;
+  const C* in = reinterpret_cast<const C*>(lines.in);
+  bool neighbours = lines.count == kLanes;
+  for (int l = 1; l < lines.count; ++l) neighbours &= lines.in_at[l] == lines.in_at[0] + l;
+  C block[kBlock][kLanes];
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t m = n - first < kBlock ? n - first : kBlock;
+    if (!neighbours) {
+      for (int l = 0; l < kLanes; ++l) {
+        const C* line = in + lines.in_at[l < lines.count ? l : 0] + first * lines.in_stride;
+        for (int64_t k = 0; k < m; ++k) block[k][l] = line[k * lines.in_stride];
+      }
+    }
+    for (int64_t k = 0; k < m; ++k)
+      f(first + k, neighbours ? in + lines.in_at[0] + (first + k) * lines.in_stride : block[k]);
+  }
+}
+
+// f(k, lanes) fills lanes[lane].part for every element k.
+template <class T, int kLanes, int kParts, class F>
+RL_INLINE void write_lines(const FftLines<T>& lines, int64_t n, F f) {
+  using C = Cell<T, kParts>;
+  C* out = reinterpret_cast<C*>(lines.out);
+  bool neighbours = lines.count == kLanes;
+  for (int l = 1; l < lines.count; ++l) neighbours &= lines.out_at[l] == lines.out_at[0] + l;
+  C block[kBlock][kLanes];
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t m = n - first < kBlock ? n - first : kBlock;
+    for (int64_t k = 0; k < m; ++k)
+      f(first + k, neighbours ? out + lines.out_at[0] + (first + k) * lines.out_stride : block[k]);
+    if (neighbours) continue;
+    for (int l = 0; l < lines.count; ++l) {
+      C* line = out + lines.out_at[l] + first * lines.out_stride;
+      for (int64_t k = 0; k < m; ++k) line[k * lines.out_stride] = block[k][l];
+    }
+  }
+}
+
+template <class V, class T>
+RL_INLINE T& lane(V& v, int l) {
+  return reinterpret_cast<T*>(&v)[l];
+}
+
+template <class V, class T, int kLanes>
+struct Transform {
+  using P = Point<V>;
+  using Pair = Cell<T, 2>;
+  using One = Cell<T, 1>;
+  const FftPlan<T>& plan;
+  const FftLines<T>& lines;
+  P *a, *b;  // n points, and twice the points that the plan works with
+  static constexpr int kL = kLanes;
+
+  RL_INLINE P load(const Pair* from, bool exchanged) {
+    P p;
+    for (int l = 0; l < kL; ++l) {
+      lane<V, T>(p.re, l) = from[l].part[0];
+      lane<V, T>(p.im, l) = from[l].part[1];
+    }
+    return exchanged ? P{p.im, p.re} : p;
+  }
+  RL_INLINE void store(P p, Pair* to, bool exchanged) {
+    if (exchanged) p = {p.im, p.re};
+    for (int l = 0; l < kL; ++l) {
+      to[l].part[0] = lane<V, T>(p.re, l);
+      to[l].part[1] = lane<V, T>(p.im, l);
+    }
+  }
+  RL_INLINE V load(const One* from) {
+    V v;
+    for (int l = 0; l < kL; ++l) lane<V, T>(v, l) = from[l].part[0];
+    return v;
+  }
+
+  void complex() const {
+    const bool backward = lines.kind == Fft::Backward;
+    read_lines<T, kL, 2>(lines, lines.n, [&](int64_t k, const Pair* from) { a[k] = load(from, backward); });
+    const P* result = transform(plan, a, b);
+    const T scale = lines.scale;
+    write_lines<T, kL, 2>(lines, lines.n, [&](int64_t k, Pair* to) { store(scaled(result[k], scale), to, backward); });
+  }
+
+  // Pairs of neighbours of a real signal are one complex number each.
+  void from_real() const {
+    const int64_t n = lines.n, half = n / 2;
+    const bool even = n % 2 == 0;
+    read_lines<T, kL, 1>(lines, n, [&](int64_t k, const One* from) {
+      if (!even) {
+        a[k] = {load(from), V{} * T(0)};
+      } else if (k % 2 == 0) {
+        a[k / 2].re = load(from);
+      } else {
+        a[k / 2].im = load(from);
+      }
+    });
+    const P* z = transform(plan, a, b);
+    const T scale = lines.scale;
+    const auto value = [&](int64_t k) -> P {  // k <= n / 2
+      if (!even) return scaled(z[k], scale);
+      const P &x = z[k == half ? 0 : k], &y = z[k == 0 ? 0 : half - k];
+      const P mirrored = {y.re, -y.im};
+      const P turn = over_i(turned(x - mirrored, lines.turns + 2 * k));
+      return scaled(x + mirrored + turn, T(0.5) * scale);
+    };
+    const bool whole = lines.kind == Fft::RealWhole;
+    write_lines<T, kL, 2>(lines, whole ? n : half + 1, [&](int64_t k, Pair* to) {
+      P p = value(k <= half ? k : n - k);
+      if (k > half) p.im = -p.im;
+      store(p, to, false);
+    });
+  }
+
+  void to_real() const {
+    const int64_t n = lines.n, half = n / 2;
+    const bool even = n % 2 == 0;
+    P* x = b + (plan.chirp != nullptr ? 2 * plan.chirp->n : plan.n);  // behind what the plan uses
+    read_lines<T, kL, 2>(lines, half + 1, [&](int64_t k, const Pair* from) { x[k] = load(from, false); });
+    x[0].im = V{} * T(0);
+    if (even) x[half].im = V{} * T(0);
+    for (int64_t k = 0; k < plan.n; ++k) {
+      P p;
+      if (even) {
+        const P mirrored = {x[half - k].re, -x[half - k].im};
+        const P difference = x[k] - mirrored;
+        const T back[2] = {lines.turns[2 * k], -lines.turns[2 * k + 1]};
+        p = x[k] + mirrored + times_i(turned(difference, back));
+      } else {
+        p = k <= half ? x[k] : P{x[n - k].re, -x[n - k].im};
+      }
+      a[k] = {p.im, p.re};  // backward
+    }
+    const P* z = transform(plan, a, b);
+    const T scale = lines.scale;
+    write_lines<T, kL, 1>(lines, n, [&](int64_t k, One* to) {
+      V v = (!even ? z[k].im : k % 2 == 0 ? z[k / 2].im : z[k / 2].re) * scale;
+      for (int l = 0; l < kL; ++l) to[l].part[0] = lane<V, T>(v, l);
+    });
+  }
+
+  void run() const {
+    switch (lines.kind) {
+      case Fft::Forward:
+      case Fft::Backward: return complex();
+      case Fft::RealHalf:
+      case Fft::RealWhole: return from_real();
+      case Fft::ToReal: return to_real();
+    }
+  }
+};
+
+template <class T>
+void run(const FftPlan<T>& plan, const FftLines<T>& lines, void* scratch) {
+  using V = typename LanesOf<T>::type;
+  if (lines.count == 1) {
+    auto* points = static_cast<Point<T>*>(scratch);
+    return Transform<T, T, 1>{plan, lines, points, points + plan.n}.run();
+  }
+  auto* points = static_cast<Point<V>*>(scratch);
+  Transform<V, T, kFftBytes / sizeof(T)>{plan, lines, points, points + plan.n}.run();
+}
+
+}  // namespace
+
+void fill_fft(FftTable& table) {
+  table.floats.run = run<float>;
+  table.doubles.run = run<double>;
+}
+
+}  // namespace RL_ISA
+}  // namespace rl
