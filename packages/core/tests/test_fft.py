@@ -45,6 +45,18 @@ def test_a_long_prime_and_a_large_batch():
     assert error(fft.fft(x, dim=1), np.fft.fft(x.numpy(), axis=1)) < 1e-13
 
 
+@pytest.mark.parametrize("n", [2048, 2100, 4096, 5000, 6561, 65536, 100_000, 2**17 + 2**16])
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_long_signals(n, dtype):
+    x = torch.randn(n, dtype=torch.complex128)
+    assert error(fft.fft(x.to(dtype)), np.fft.fft(x.numpy())) < TOLERANCE[dtype]
+    assert error(fft.ifft(x.to(dtype)), np.fft.ifft(x.numpy())) < TOLERANCE[dtype]
+    x = torch.randn(n, 2, dtype=torch.complex128)
+    assert error(fft.fft(x.to(dtype), dim=0), np.fft.fft(x.numpy(), axis=0)) < TOLERANCE[dtype]
+    half = fft.rfft(x.real.to(dtype.to_real()), dim=0)
+    assert error(half, np.fft.rfft(x.real.numpy(), axis=0)) < TOLERANCE[dtype]
+
+
 def test_result_does_not_depend_on_threads():
     x = torch.randn(64, 360)
     before = torch.get_num_threads()

@@ -17,6 +17,7 @@ namespace {
 constexpr int kLargestPrime = 31;    // above, Bluestein's convolution is faster than the definition
 constexpr size_t kPlans = 64;        // that are kept
 constexpr int64_t kLongest = 65536;  // signals side by side that fit the cache
+constexpr int64_t kLong = 2048;      // a signal that is alone fills the lanes with parts of itself
 constexpr int64_t kGrain = 4096;     // points that are worth a thread
 
 const FftTable& table() {
@@ -36,6 +37,9 @@ const FftLoops<T>& loops() {
     return table().doubles;
   }
 }
+
+template <class T>
+constexpr int64_t kLanes = kFftBytes / static_cast<int64_t>(sizeof(T));
 
 struct Memory : Scratch {
   explicit Memory(size_t nbytes) : Scratch(nbytes) {
@@ -65,7 +69,9 @@ template <class T>
 struct Plan {
   std::vector<int> factors;
   std::vector<T> twiddles, roots, chirps, spectrum;
-  std::vector<T> turns;  // for real signals of twice the size
+  std::vector<T> turns;    // for real signals of twice the size
+  int64_t rows = 0;        // of the matrix that a long signal is transformed as, or 0
+  std::vector<T> between;  // what its elements are multiplied by between columns and rows
   std::shared_ptr<const Plan> chirp;
   FftPlan<T> view{};
 };
@@ -129,9 +135,24 @@ void plan_convolution(Plan<T>& plan, int64_t n) {
     }
   plan.spectrum.resize(2 * m);
   const int64_t zero = 0;
-  const FftLines<T> lines{Fft::Forward, m, 1, wave.data(), plan.spectrum.data(), &zero, &zero, 1, 1, T(1), nullptr};
+  const FftLines<T> lines{Fft::Forward, m,       1, wave.data(), plan.spectrum.data(), &zero, &zero, 1, 1, T(1),
+                          nullptr,      nullptr, 0};
   const Memory scratch(scratch_size(plan.chirp->view, m, 1));
   loops<T>().run(plan.chirp->view, lines, scratch.as<void>());
+}
+
+// The divisor nearest to the root that leaves both sides enough to fill all lanes.
+template <class T>
+void plan_matrix(Plan<T>& plan, int64_t n) {
+  int64_t rows = static_cast<int64_t>(std::sqrt(static_cast<double>(n)));
+  while (rows >= kLanes<T> && n % rows != 0) --rows;
+  if (rows < kLanes<T>) return;
+  const int64_t columns = n / rows;
+  plan.rows = rows;
+  plan.between.reserve(2 * (n + kLanes<T>));
+  for (int64_t k = 0; k < rows; ++k)
+    for (int64_t j = 0; j < columns; ++j) push_root(plan.between, k * j, n);
+  plan.between.resize(2 * (n + kLanes<T>));  // lanes are read whole
 }
 
 template <class T>
@@ -140,6 +161,7 @@ std::shared_ptr<const Plan<T>> make_plan(int64_t n) {
   plan->factors = factors_of(n);
   if (n == 1 || !plan->factors.empty()) {
     plan_passes(*plan, n);
+    if (n >= kLong) plan_matrix(*plan, n);
   } else {
     plan_convolution(*plan, n);
   }
@@ -171,30 +193,72 @@ std::shared_ptr<const Plan<T>> plan_for(int64_t n) {
   return plan;
 }
 
+// Bailey's way (1990): the signal as a matrix, its columns transformed, turned, then its rows.
+template <class T>
+void run_long(const Plan<T>& plan, Fft kind, const T* in, T* out, int64_t n, int64_t stride, double scale) {
+  const int64_t rows = plan.rows, columns = n / rows;
+  const auto down = plan_for<T>(rows), across = plan_for<T>(columns);
+  const Memory matrix(static_cast<size_t>(2 * n) * sizeof(T));
+  T* const middle = matrix.as<T>();
+  // Lines k of `count`, at k times a distance.
+  const auto pass = [&](const Plan<T>& part, int64_t count, FftLines<T> job, int64_t in_step, int64_t out_step) {
+    const int64_t groups = (count + kLanes<T> - 1) / kLanes<T>;
+    parallel_for(0, groups, std::max<int64_t>(1, kGrain / (job.n * kLanes<T>)), [&](int64_t begin, int64_t end) {
+      const Memory scratch(scratch_size(part.view, job.n, kLanes<T>));
+      for (int64_t g = begin; g < end; ++g) {
+        FftLines<T> lines = job;
+        int64_t in_at[kLanes<T>], out_at[kLanes<T>];
+        lines.count = static_cast<int>(std::min(kLanes<T>, count - g * kLanes<T>));
+        for (int l = 0; l < lines.count; ++l) {
+          in_at[l] = (g * kLanes<T> + l) * in_step;
+          out_at[l] = (g * kLanes<T> + l) * out_step;
+        }
+        lines.in_at = in_at;
+        lines.out_at = out_at;
+        if (job.factors != nullptr) lines.factors = job.factors + 2 * g * kLanes<T>;
+        loops<T>().run(part.view, lines, scratch.as<void>());
+      }
+    });
+  };
+  pass(*down, columns,
+       {kind, rows, 0, in, middle, nullptr, nullptr, columns * stride, columns, T(1), nullptr, plan.between.data(),
+        columns},
+       stride, 1);
+  pass(*across, rows,
+       {kind, columns, 0, middle, out, nullptr, nullptr, 1, rows * stride, static_cast<T>(scale), nullptr, nullptr, 0},
+       columns, stride);
+}
+
 template <class T>
 void run(Fft kind, const T* in, T* out, int64_t outer, int64_t n, int64_t inner, double scale) {
   const bool real = kind != Fft::Forward && kind != Fft::Backward;
   const int64_t half = n / 2 + 1;
   const int64_t in_n = kind == Fft::ToReal ? half : n, out_n = kind == Fft::RealHalf ? half : n;
   const auto plan = plan_for<T>(real && n % 2 == 0 ? n / 2 : n);
-  constexpr int64_t kLanes = kFftBytes / static_cast<int64_t>(sizeof(T));
-  const int64_t lines = outer * inner, groups = (lines + kLanes - 1) / kLanes;
-  const int64_t few = n > kLongest ? kLanes : kLanes / 4;  // lines that are better one by one
+  const int64_t lines = outer * inner, groups = (lines + kLanes<T> - 1) / kLanes<T>;
+  if (!real && plan->rows != 0 && (lines < kLanes<T> || n > kLongest)) {
+    for (int64_t l = 0; l < lines; ++l) {
+      const int64_t at = 2 * (l / inner * n * inner + l % inner);
+      run_long(*plan, kind, in + at, out + at, n, inner, scale);
+    }
+    return;
+  }
+  const int64_t few = n > kLongest ? kLanes<T> : kLanes<T> / 4;  // lines that are better one by one
   const auto run_lines = [&](int64_t first, int count, void* scratch) {
-    int64_t in_at[kLanes], out_at[kLanes];
+    int64_t in_at[kLanes<T>], out_at[kLanes<T>];
     for (int l = 0; l < count; ++l) {
       const int64_t o = (first + l) / inner, i = (first + l) % inner;
       in_at[l] = o * in_n * inner + i;
       out_at[l] = o * out_n * inner + i;
     }
     const FftLines<T> job{
-        kind, n, count, in, out, in_at, out_at, inner, inner, static_cast<T>(scale), plan->turns.data()};
+        kind, n, count, in, out, in_at, out_at, inner, inner, static_cast<T>(scale), plan->turns.data(), nullptr, 0};
     loops<T>().run(plan->view, job, scratch);
   };
-  parallel_for(0, groups, std::max<int64_t>(1, kGrain / (n * kLanes)), [&](int64_t begin, int64_t end) {
-    const Memory scratch(scratch_size(plan->view, n, lines > few ? kLanes : 1));
+  parallel_for(0, groups, std::max<int64_t>(1, kGrain / (n * kLanes<T>)), [&](int64_t begin, int64_t end) {
+    const Memory scratch(scratch_size(plan->view, n, lines > few ? kLanes<T> : 1));
     for (int64_t g = begin; g < end; ++g) {
-      const int64_t first = g * kLanes, count = std::min(kLanes, lines - first);
+      const int64_t first = g * kLanes<T>, count = std::min(kLanes<T>, lines - first);
       if (count > few) {
         run_lines(first, static_cast<int>(count), scratch.as<void>());
       } else {

@@ -44,7 +44,9 @@ struct FftLines {
   const int64_t *in_at, *out_at;  // where each line begins, in elements
   int64_t in_stride, out_stride;  // from an element to the next
   T scale;
-  const T* turns;  // n / 2 + 1 pairs exp(-2 pi i k / n) for real signals of even size
+  const T* turns;          // n / 2 + 1 pairs exp(-2 pi i k / n) for real signals of even size
+  const T* factors;        // null, or pairs by which the result is multiplied, for every element those of all lanes
+  int64_t factors_stride;  // pairs from those of one element to those of the next
 };
 
 template <class T>

@@ -272,7 +272,14 @@ struct Transform {
     read_lines<T, kL, 2>(lines, lines.n, [&](int64_t k, const Pair* from) { a[k] = load(from, backward); });
     const P* result = transform(plan, a, b);
     const T scale = lines.scale;
-    write_lines<T, kL, 2>(lines, lines.n, [&](int64_t k, Pair* to) { store(scaled(result[k], scale), to, backward); });
+    write_lines<T, kL, 2>(lines, lines.n, [&](int64_t k, Pair* to) {
+      P p = scaled(result[k], scale);
+      if (lines.factors != nullptr) {
+        const P w = load(reinterpret_cast<const Pair*>(lines.factors) + k * lines.factors_stride, false);
+        p = {p.re * w.re - p.im * w.im, p.re * w.im + p.im * w.re};
+      }
+      store(p, to, backward);
+    });
   }
 
   // Pairs of neighbours of a real signal are one complex number each.
