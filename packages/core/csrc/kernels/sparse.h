@@ -48,8 +48,9 @@ struct Ordered {
 Csr compress_rows(const int64_t* rows, const int64_t* cols, const void* values, int64_t itemsize, int64_t nnz,
                   int64_t nrows, int64_t ncols, int64_t* crow, Ordered* ordered);
 bool valid(const Csr&);  // offsets ascend inside [0, nnz], columns lie inside [0, cols)
-// out (rows, n) = a @ b, b (cols, n) and out dense, row after row.
-void csr_matmul(DType, const Csr& a, const void* b, int64_t n, void* out);
+// out (rows, n) = a @ b, b (cols, n) and out dense, row after row. False where `a` is not valid: it is checked on the
+// way.
+bool csr_matmul(DType, const Csr& a, const void* b, int64_t n, void* out);
 // a @ b with ascending columns; crow (a.rows + 1 of them) is written first, then `allocate` gives room for the rest.
 struct CsrOut {
   int64_t* col;

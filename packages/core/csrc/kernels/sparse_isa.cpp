@@ -6,17 +6,26 @@ namespace rl {
 namespace RL_ISA {
 namespace {
 
-// out[0 .. width) = sum of values[p] * b[col[p]], where the last of N vectors has `last` lanes.
+// out[0 .. width) = sum of values[p] * b[col[p]], where the last of N vectors has `last` lanes. Few vectors are summed
+// in several chains, since each addition waits for the one before it.
 template <class T, int N>
 void row_tile(const int64_t* col, const T* values, int64_t count, const T* b, int64_t n, int64_t last, T* out) {
-  Vec<T> sum[N];
-  repeat<N>([&](auto i) RL_INLINE { sum[i.value] = Vec<T>{}; });
-  for (int64_t p = 0; p < count; ++p) {
+  constexpr int chains = N == 1 ? 4 : N == 2 ? 2 : 1;
+  Vec<T> sum[chains * N];
+  repeat<chains * N>([&](auto i) RL_INLINE { sum[i.value] = Vec<T>{}; });
+  const bool whole = last == kLanes<T>;
+  const auto add = [&](int64_t p, Vec<T>* to) RL_INLINE {
     const T* row = b + col[p] * n;
     const Vec<T> x = splat(values[p]);
-    repeat<N - 1>([&](auto i) RL_INLINE { sum[i.value] += x * load(row + i.value * kLanes<T>); });
-    sum[N - 1] += x * (last == kLanes<T> ? load(row + (N - 1) * kLanes<T>) : load(row + (N - 1) * kLanes<T>, last));
+    repeat<N - 1>([&](auto i) RL_INLINE { to[i.value] += x * load(row + i.value * kLanes<T>); });
+    to[N - 1] += x * (whole ? load(row + (N - 1) * kLanes<T>) : load(row + (N - 1) * kLanes<T>, last));
+  };
+  int64_t p = 0;
+  for (; p + chains <= count; p += chains) {
+    repeat<chains>([&](auto c) RL_INLINE { add(p + c.value, sum + c.value * N); });
   }
+  for (; p < count; ++p) add(p, sum);
+  repeat<(chains - 1) * N>([&](auto i) RL_INLINE { sum[i.value % N] += sum[N + i.value]; });
   repeat<N - 1>([&](auto i) RL_INLINE { store(out + i.value * kLanes<T>, sum[i.value]); });
   store(out + (N - 1) * kLanes<T>, sum[N - 1], last);
 }

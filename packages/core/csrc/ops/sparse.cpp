@@ -173,16 +173,13 @@ struct CsrArg {
     same_length(c.op, col->numel, values->numel);
     if (!crow->numel) fail(PyExc_RuntimeError, "%s: crow_indices must not be empty", c.op->name);
     csr = {crow->numel - 1, cols, col->numel, ints(crow), ints(col), values->data};
-    bool good;
-    {
-      Unlocked unlocked(csr.nnz > kUnlockAbove);
-      good = valid(csr);
-    }
+  }
+  void require(bool good, const Op* op) const {
     if (!good)
       fail(PyExc_RuntimeError,
            "`0 <= col_indices < ncols` or `0 <= crow_indices[..., 1:] - crow_indices[..., :-1]` is not satisfied: "
            "%s got indices out of range for a matrix of %lld rows and %lld columns.",
-           c.op->name, static_cast<ll>(csr.rows), static_cast<ll>(cols));
+           op->name, static_cast<ll>(csr.rows), static_cast<ll>(csr.cols));
   }
 };
 
@@ -196,10 +193,12 @@ PyObject* matmul_kernel(Call& c) {
   CsrArg a(c, 0, b->sizes[0], wide(dtype));
   int64_t sizes[2] = {a.csr.rows, b->sizes[1]};
   Ref<Tensor> r = empty(2, sizes, b->dtype, {kCPU, -1});
-  if (r->numel) {
+  bool good;
+  {
     Unlocked unlocked(r->numel + a.csr.nnz * sizes[1] > kUnlockAbove);
-    csr_matmul(b->dtype, a.csr, b->data, sizes[1], r->data);
+    good = r->numel ? csr_matmul(b->dtype, a.csr, b->data, sizes[1], r->data) : valid(a.csr);
   }
+  a.require(good, c.op);
   return back(r, dtype).release_object();
 }
 
@@ -219,11 +218,13 @@ PyObject* coo_matmul_kernel(Call& c) {
   bool good;
   {
     Unlocked unlocked(r->numel + nnz * sizes[1] > kUnlockAbove);
-    good = inside(rows, nnz, size[0]) && inside(cols, nnz, size[1]);
+    good = inside(rows, nnz, size[0]);
     if (good && r->numel) {
       Ordered ordered;
       Csr a = compress_rows(rows, cols, values->data, itemsize(b->dtype), nnz, size[0], size[1], ints(crow), &ordered);
-      csr_matmul(b->dtype, a, b->data, sizes[1], r->data);
+      good = csr_matmul(b->dtype, a, b->data, sizes[1], r->data);
+    } else if (good) {
+      good = inside(cols, nnz, size[1]);
     }
   }
   if (!good) {
@@ -240,6 +241,8 @@ PyObject* matmul_csr_kernel(Call& c) {
     fail(PyExc_RuntimeError, "%s: expected scalar type %s but found %s", c.op->name, legacy_name(dtype),
          legacy_name(c.args[5].tensor->dtype));
   CsrArg b(c, 3, c.args[6].i, wide(dtype)), a(c, 0, b.csr.rows, wide(dtype));
+  a.require(valid(a.csr), c.op);
+  b.require(valid(b.csr), c.op);
   Ref<Tensor> crow = index_list(a.csr.rows + 1);
   struct Room {
     Ref<Tensor> col, values;

@@ -24,7 +24,7 @@ struct Matrix {
   std::vector<int64_t> row, col;
   std::vector<T> values, dense;
   Matrix(int64_t rows, int64_t cols, int64_t nnz) : rows(rows), cols(cols), dense(static_cast<size_t>(rows * cols)) {
-    for (int64_t k = 0; rows * cols && k < nnz; ++k) {
+    for (int64_t k = 0; rows > 0 && cols > 0 && k < nnz; ++k) {
       row.push_back(below(rows));
       col.push_back(below(cols));
       values.push_back(static_cast<T>(below(9) - 4));
@@ -57,8 +57,16 @@ void test_products(rl::DType dtype) {
                                        b_crow.data(), &b_ordered);
         expect(rl::valid(ca) && rl::valid(cb), "compressed rows are valid");
         std::vector<T> expected = product(a.dense, b.dense, n, k, m), got(static_cast<size_t>(n * m), T(77));
-        rl::csr_matmul(dtype, ca, b.dense.data(), m, got.data());
+        expect(rl::csr_matmul(dtype, ca, b.dense.data(), m, got.data()), "the indices are inside");
         expect(got == expected, "rows times dense");
+        if (ca.nnz) {
+          const int64_t p = below(ca.nnz), wrong[3] = {k, -1, INT64_MIN};
+          std::vector<int64_t> col(ca.col, ca.col + ca.nnz);
+          col[p] = wrong[below(3)];
+          rl::Csr bad = ca;
+          bad.col = col.data();
+          expect(!rl::csr_matmul(dtype, bad, b.dense.data(), m, got.data()), "an index outside is noticed");
+        }
 
         struct Room {
           std::vector<int64_t> col;
