@@ -4,6 +4,7 @@
 
 #include "anomaly.h"
 #include "call.h"
+#include "forward.h"
 #include "saved.h"
 
 namespace rl {
@@ -20,7 +21,7 @@ struct Kept {
 };
 
 struct Fields {
-  Ref<> to_save, dirty, non_differentiable, needs_input_grad;
+  Ref<> to_save, for_forward, dirty, non_differentiable, needs_input_grad;
   std::vector<Kept> saved;
   std::vector<bool> is_tensor;  // by argument of apply
   std::vector<Edge> edges;
@@ -28,6 +29,7 @@ struct Fields {
   std::vector<std::vector<int64_t>> sizes;
   bool materialize = true;
   bool released = false;
+  bool in_jvp = false;
 };
 
 struct FunctionNode : Node {
@@ -49,7 +51,8 @@ void backward_function(Node* n, PyObject** grads, PyObject** results, const Need
     PyTuple_SET_ITEM(args.get(), 1 + static_cast<Py_ssize_t>(i), grad);
   }
   auto cls = Ref<>::check(PyObject_GetAttrString(object(n), "_forward_cls"));
-  auto fn = Ref<>::check(PyObject_GetAttrString(cls.get(), "backward"));
+  auto name = Ref<>::check(PyObject_GetAttrString(cls.get(), "_backward_name"));
+  auto fn = Ref<>::check(PyObject_GetAttr(cls.get(), name.get()));
   auto value = Ref<>::check(PyObject_CallObject(fn.get(), args.get()));
   if (!PyTuple_Check(value.get())) value = Ref<>::check(PyTuple_Pack(1, value.get()));
 
@@ -83,13 +86,15 @@ void release_function(Node* n) {
   f.released = f.released || !f.saved.empty();
   std::vector<Kept> saved;
   saved.swap(f.saved);  // dropping them may run Python code
-  Ref<> to_save = std::move(f.to_save), dirty = std::move(f.dirty), other = std::move(f.non_differentiable);
+  Ref<> others[] = {std::move(f.to_save), std::move(f.for_forward), std::move(f.dirty),
+                    std::move(f.non_differentiable)};
 }
 
 int traverse_function(Node* n, visitproc visit, void* arg) {
   if (!static_cast<FunctionNode*>(n)->fields) return 0;
   Fields& f = fields_of(n);
   Py_VISIT(f.to_save.get());
+  Py_VISIT(f.for_forward.get());
   Py_VISIT(f.dirty.get());
   Py_VISIT(f.non_differentiable.get());
   for (Kept& k : f.saved) Py_VISIT(k.tensor.get());
@@ -160,6 +165,51 @@ Ref<> wrap_output(FunctionNode* n, PyObject* o, uint32_t index, PyObject* args, 
   return out;
 }
 
+// The tangents of the arguments of apply, and whether there is any.
+bool collect_tangents(const Fields& f, PyObject* const* args, Py_ssize_t n, PyObject* tangents) {
+  bool any = false;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    Ref<> tangent;
+    if (is_tensor(args[i])) {
+      Tensor* t = as_tensor(args[i]);
+      tangent = tangent_of(t);
+      any = any || tangent;
+      if (!tangent && f.materialize && is_inexact(t->dtype)) tangent = zeros(t->ndim, t->sizes, t->dtype, t->device);
+    }
+    PyTuple_SET_ITEM(tangents, i, tangent ? tangent.release() : Py_NewRef(Py_None));
+  }
+  return any;
+}
+
+// Forward mode: the tangents of the results are what the user's jvp makes of those of the arguments.
+void apply_jvp(PyObject* cls, FunctionNode* n, PyObject* tangents, PyObject* results) {
+  auto args = Ref<>::check(PyTuple_New(1 + PyTuple_GET_SIZE(tangents)));
+  PyTuple_SET_ITEM(args.get(), 0, Py_NewRef(object(n)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tangents); ++i)
+    PyTuple_SET_ITEM(args.get(), i + 1, Py_NewRef(PyTuple_GET_ITEM(tangents, i)));
+  auto jvp = Ref<>::check(PyObject_GetAttrString(cls, "jvp"));
+  n->fields->in_jvp = true;
+  Ref<> found(PyObject_CallObject(jvp.get(), args.get()));
+  n->fields->in_jvp = false;
+  if (!found) throw PythonError();
+  if (!PyTuple_Check(found.get())) found = Ref<>::check(PyTuple_Pack(1, found.get()));
+  if (PyTuple_GET_SIZE(found.get()) != PyTuple_GET_SIZE(results))
+    raise(PyExc_RuntimeError, "%s.jvp: must return a tangent for each of %zd results, got %zd.",
+          reinterpret_cast<PyTypeObject*>(cls)->tp_name, PyTuple_GET_SIZE(results), PyTuple_GET_SIZE(found.get()));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(results); ++i) {
+    PyObject *tangent = PyTuple_GET_ITEM(found.get(), i), *o = PyTuple_GET_ITEM(results, i);
+    if (tangent == Py_None) continue;
+    if (!is_tensor(tangent) || !is_tensor(o))
+      raise(PyExc_TypeError, "%s.jvp: expected a Tensor or None for each Tensor, got %s as result %zd.",
+            reinterpret_cast<PyTypeObject*>(cls)->tp_name, Py_TYPE(tangent)->tp_name, i);
+    const Tensor *t = as_tensor(tangent), *out = as_tensor(o);
+    if (t->ndim != out->ndim || !std::equal(t->sizes, t->sizes + t->ndim, out->sizes) || t->dtype != out->dtype)
+      raise(PyExc_RuntimeError, "%s.jvp: the tangent of result %zd must have its shape and dtype.",
+            reinterpret_cast<PyTypeObject*>(cls)->tp_name, i);
+    set_tangent(as_tensor(o), Ref<>::borrow(tangent));
+  }
+}
+
 // apply(cls, *args)
 PyObject* apply(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guard([&]() -> PyObject* {
@@ -194,9 +244,10 @@ PyObject* apply(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     finish_node(n);
     attach_trace(n);
 
-    Ref<> output;
+    Ref<> output, tangents;
+    bool dual = level_is_open();
     {
-      ThreadBitsScope unrecorded(kNoGrad, 0);
+      ThreadBitsScope unrecorded(kNoGrad | kNoForward, 0);
       auto separate = Ref<>::check(PyObject_GetAttrString(cls, "_has_setup_context"));
       auto forward = Ref<>::check(PyObject_GetAttrString(cls, "forward"));
       if (separate.get() == Py_True) {
@@ -213,6 +264,10 @@ PyObject* apply(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
       }
     }
 
+    if (dual) {
+      tangents = Ref<>::check(PyTuple_New(nargs - 1));
+      dual = collect_tangents(f, argv + 1, nargs - 1, tangents.get());
+    }
     bool single = !PyTuple_Check(output.get());
     if (single) output = Ref<>::check(PyTuple_Pack(1, output.get()));
     Py_ssize_t noutputs = PyTuple_GET_SIZE(output.get());
@@ -250,6 +305,7 @@ PyObject* apply(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
       n->version = is_tensor(PyTuple_GET_ITEM(results.get(), 0))
                        ? as_tensor(PyTuple_GET_ITEM(results.get(), 0))->storage->version
                        : 0;
+    if (dual) apply_jvp(cls, n, tangents.get(), results.get());
     if (recorded) keep(f, n);
     f.to_save = Ref<>();
     return single ? Py_NewRef(PyTuple_GET_ITEM(results.get(), 0)) : results.release();
@@ -277,6 +333,7 @@ PyObject* saved_tensors(PyObject* self, void*) {
   return guard([&]() -> PyObject* {
     auto* n = reinterpret_cast<FunctionNode*>(self);
     Fields& f = *n->fields;
+    if (f.in_jvp && f.for_forward) return Py_NewRef(f.for_forward.get());
     if (f.released) raise_released();
     auto tuple = Ref<>::check(PyTuple_New(static_cast<Py_ssize_t>(f.saved.size())));
     for (size_t i = 0; i < f.saved.size(); ++i) {
@@ -303,6 +360,8 @@ PyObject* needs_input_grad(PyObject* self, void*) {
 PyMethodDef function_methods[] = {
     {"save_for_backward", remember<&Fields::to_save>, METH_VARARGS,
      "Keeps tensors for backward, where `saved_tensors` gives them back."},
+    {"save_for_forward", remember<&Fields::for_forward>, METH_VARARGS,
+     "Keeps tensors for jvp, where `saved_tensors` gives them back."},
     {"mark_dirty", remember<&Fields::dirty>, METH_VARARGS,
      "Says which inputs forward wrote to; they must be among the outputs."},
     {"mark_non_differentiable", remember<&Fields::non_differentiable>, METH_VARARGS,

@@ -6,6 +6,7 @@
 
 #include "anomaly.h"
 #include "call.h"
+#include "forward.h"
 
 namespace rl {
 
@@ -134,30 +135,13 @@ PyObject* record_inplace(Call& c, Rule* rule) {
   return result.release();
 }
 
-// The in-place form of a composite: its parts read a copy, so that what they save is not written to.
-PyObject* record_inplace_composite(Call& c) {
-  Tensor* self = c.args[0].tensor;
-  check_inplace(self);
-  Ref<> before = call(ops::clone, {arg(self)});
-  c.args[0] = arg(tensor(before));
-  c.inplace = false;
-  auto result = Ref<>::check(api->redispatch(c));
-  c.args[0] = arg(self);
-  c.inplace = true;
-  Tensor* t = is_tensor(result.get()) ? tensor(result) : nullptr;
-  if (!t || t->ndim != self->ndim || !std::equal(t->sizes, t->sizes + t->ndim, self->sizes))
-    raise(PyExc_RuntimeError, "%s_: the result has another shape than the tensor it is to be written to.",
-          base_name(c.op).c_str());
-  return call(ops::copy_, {arg(self), arg(t)}).release();
-}
-
 PyObject* record(Call& c, void*) {
   return guard([&]() -> PyObject* {
     const Op* op = c.op;
     bool out_requires_grad = c.out && (c.flags & kRequiresGrad);
     if (!op->differentiable || !(out_requires_grad || any_requires_grad(c))) return api->redispatch(c);
     if (c.out) refuse_out(op);
-    if (op->family == Family::Composite) return c.inplace ? record_inplace_composite(c) : api->redispatch(c);
+    if (op->family == Family::Composite) return c.inplace ? inplace_composite(c) : api->redispatch(c);
     Rule* rule = rule_of(op);
     bool writes = c.inplace || op->inplace_only;
     if (!to_be_recorded(c, rule, writes)) return api->redispatch(c);
@@ -207,11 +191,28 @@ PyObject* guard_inference(Call& c, void*) {
 
 }  // namespace
 
+PyObject* inplace_composite(Call& c) {
+  Tensor* self = c.args[0].tensor;
+  check_inplace(self);
+  Ref<> before = call(ops::clone, {arg(self)});
+  c.args[0] = arg(tensor(before));
+  c.inplace = false;
+  auto result = Ref<>::check(api->redispatch(c));
+  c.args[0] = arg(self);
+  c.inplace = true;
+  Tensor* t = is_tensor(result.get()) ? tensor(result) : nullptr;
+  if (!t || t->ndim != self->ndim || !std::equal(t->sizes, t->sizes + t->ndim, self->sizes))
+    raise(PyExc_RuntimeError, "%s_: the result has another shape than the tensor it is to be written to.",
+          base_name(c.op).c_str());
+  return call(ops::copy_, {arg(self), arg(t)}).release();
+}
+
 void register_layers() {
   const Layer layers[] = {{"inference", 190, kInference, kInferenceMode, guard_inference, nullptr, true},
                           {"autograd", 200, kRequiresGrad | kView, kNoGrad, record, nullptr, true}};
   for (const Layer& layer : layers) check(api->register_layer(&layer));
   register_anomaly_layer();
+  register_forward_layer();
 }
 
 }  // namespace rl

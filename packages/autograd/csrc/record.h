@@ -4,6 +4,9 @@
 
 namespace rl {
 
+// The in-place form of a composite: its parts read a copy, so that what they save is not written to.
+PyObject* inplace_composite(Call&);
+
 void register_layers();
 
 }  // namespace rl

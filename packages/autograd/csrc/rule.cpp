@@ -8,6 +8,7 @@
 #include <map>
 
 #include "call.h"
+#include "forward.h"
 #include "saved.h"
 
 namespace rl {
@@ -615,6 +616,14 @@ RuleNode* new_rule_node(const Recorded& r) {
   }
   finish_node(n);
   return hold.release();
+}
+
+void set_saved_tangent(Node* node, size_t output_nr, const Ref<>& tangent) {
+  if (node->kind != &rule_kind) return;
+  auto* n = static_cast<RuleNode*>(node);
+  for (size_t i = 0; i < count_saved(n); ++i)
+    if (n->saved[i].state == Saved::Result && (*n->rule->saves)[i].index == output_nr)
+      set_tangent(n->saved[i].arg.tensor, tangent);
 }
 
 const char* input_name(const Node* n, uint32_t edge) {

@@ -162,6 +162,8 @@ Value value_of(const Arg& arg);
 Value shared_value(const Arg& arg);  // owns a reference to the object too
 int64_t number_of_elements(const Geometry&);
 
+// Gives what a node saved of a result the tangent of forward mode.
+void set_saved_tangent(Node*, size_t output_nr, const Ref<>& tangent);
 // The parameter whose gradient an edge of a node is; null where the node has no rule.
 const char* input_name(const Node*, uint32_t edge);
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "variable.h"
+#include "forward.h"
 
 namespace rl {
 
@@ -110,6 +110,8 @@ bool is_packed(PyObject* o) { return Py_IS_TYPE(o, g_packed_type); }
 Ref<> with_history(Tensor* t, Node* node, uint32_t output_nr) {
   auto again = Ref<>::check(api->detach(t));
   set_history(as_tensor(again.get()), node, output_nr);
+  if (t->flags & kDual)
+    if (Ref<> tangent = tangent_of(t)) set_tangent(as_tensor(again.get()), tangent);
   return again;
 }
 

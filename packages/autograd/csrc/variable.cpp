@@ -27,7 +27,8 @@ Meta& meta_of(Tensor* t) {
     if (!m) throw PythonError();
     m->grad = nullptr;
     m->accumulate = nullptr;
-    m->hooks = m->after_accumulate = nullptr;
+    m->hooks = m->after_accumulate = m->tangent = nullptr;
+    m->tangent_level = 0;
     m->retains_grad = false;
     PyObject_GC_Track(object(m));
     t->autograd = object(m);
@@ -43,6 +44,7 @@ int clear_meta(PyObject* self) {
   Py_CLEAR(m->grad);
   Py_CLEAR(m->hooks);
   Py_CLEAR(m->after_accumulate);
+  Py_CLEAR(m->tangent);
   return 0;
 }
 
@@ -60,6 +62,7 @@ int traverse_meta(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(m->grad);
   Py_VISIT(m->hooks);
   Py_VISIT(m->after_accumulate);
+  Py_VISIT(m->tangent);
   return 0;
 }
 

@@ -10,6 +10,8 @@ struct Meta {
   Node* accumulate;  // not owned: the live AccumulateGrad node of a leaf
   PyObject* hooks;   // of a leaf; a computed tensor's are on its node
   PyObject* after_accumulate;
+  PyObject* tangent;       // of forward mode, in the level
+  uint64_t tangent_level;  // of this number
   bool retains_grad;
 };
 

@@ -1,13 +1,16 @@
-"""The gradient rules of every operator: against finite differences, twice, real and complex; what rules may say."""
+"""The gradient rules of every operator: against finite differences, twice, real and complex, and
+forward; what rules may say."""
 
 import zlib
 from functools import partial
 
+import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.autograd import gradcheck, gradgradcheck
+from rushlight.autograd import forward_ad, gradcheck, gradgradcheck
 from rushlight.autograd._rules import RuleError, compile_rule
+from rushlight.autograd.functional import jvp
 from rushlight.plugin import Op, operators, require
 from rushlight.testing import Maker
 
@@ -79,6 +82,47 @@ def test_gradients_of_samples(record, dtype):
         function = partial(bind, record.operator)
         assert gradcheck(function, inputs), sample
         assert gradgradcheck(function, inputs, atol=1e-4), sample
+        checked += 1
+    if not checked:
+        pytest.skip("nothing differentiable")
+
+
+def draw(shape, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal(tuple(shape)) + 1j * rng.standard_normal(tuple(shape))
+    return torch.from_numpy(np.asarray(values if dtype.is_complex else values.real)).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=["real", "complex"])
+@pytest.mark.parametrize("record", [r for r in RECORDS if not r.arbitrary], ids=lambda r: r.name)
+def test_tangents_of_samples(record, dtype):
+    if record.base.startswith("_") and dtype.is_complex:
+        pytest.skip("an internal operator")
+    make = Maker(dtype, requires_grad=True, seed=zlib.crc32(record.name.encode()))
+    checked = 0
+    try:
+        samples = list(record.sampler(make, dtype))
+    except (RuntimeError, NotImplementedError, TypeError) as error:
+        pytest.skip(str(error))
+    for sample in samples:
+        inputs, bind = leaves(sample)
+        try:
+            outputs = bind(record.operator, *inputs)
+        except (RuntimeError, NotImplementedError, TypeError):
+            continue  # the dtype; what it refuses is another test's
+        if not inputs or not any(out.requires_grad for out in outputs):
+            continue
+        vector = tuple(draw(x.shape, x.dtype) for x in inputs)
+        _, expected = jvp(lambda *args, bind=bind: bind(record.operator, *args), tuple(inputs), vector)
+        with forward_ad.dual_level():
+            duals = [forward_ad.make_dual(x.detach(), v) for x, v in zip(inputs, vector, strict=True)]
+            results = [forward_ad.unpack_dual(out) for out in bind(record.operator, *duals)]
+        for (primal, tangent), slope in zip(results, expected, strict=True):
+            if tangent is None:
+                assert not slope.any()
+                continue
+            assert (tangent.shape, tangent.dtype) == (primal.shape, primal.dtype)
+            assert torch.allclose(tangent, slope, rtol=1e-8, atol=1e-10, equal_nan=True), sample
         checked += 1
     if not checked:
         pytest.skip("nothing differentiable")

@@ -2,7 +2,7 @@
 
 from rushlight.plugin import claim as _claim
 
-from . import grad_mode as grad_mode, graph as graph
+from . import forward_ad as forward_ad, functional as functional, grad_mode as grad_mode, graph as graph
 from ._anomaly import detect_anomaly as detect_anomaly, set_detect_anomaly as set_detect_anomaly
 from ._backward import backward as backward, grad as grad
 from ._C import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -15,12 +16,23 @@ __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 
 class _FunctionMeta(type):
+    forward: Callable[..., Any]
+
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
         cls._backward_cls = type(f"{name}Backward", (FunctionCtx,), {"_forward_cls": cls})
-        cls._has_setup_context = any(
-            "setup_context" in vars(base) for base in cls.__mro__ if base.__name__ != "Function"
-        )
+        own = [vars(base) for base in cls.__mro__ if isinstance(base, _FunctionMeta) and base.__name__ != "Function"]
+        cls._has_setup_context = any("setup_context" in names for names in own)
+        named = [any(way in names for names in own) for way in ("backward", "vjp")]
+        if all(named):
+            raise RuntimeError(
+                f"{name}: Implementing both 'backward' and 'vjp' for a custom Function is not allowed. "
+                "You should only implement one of them."
+            )
+        cls._backward_name = "vjp" if named[1] else "backward"
+        cls._signature = None  # of forward, where apply may leave arguments out or name them
+        if cls._has_setup_context:
+            cls._signature = inspect.signature(cls.forward)
 
 
 class Function(metaclass=_FunctionMeta):
@@ -29,7 +41,8 @@ class Function(metaclass=_FunctionMeta):
     A subclass defines the static methods `forward(ctx, *args)` and `backward(ctx, *grads)`, or `forward(*args)` with
     `setup_context(ctx, inputs, output)`. `ctx` takes `save_for_backward(...)`, `mark_dirty(...)`,
     `mark_non_differentiable(...)`, `set_materialize_grads(...)` and any attribute; it has `saved_tensors` and
-    `needs_input_grad`. `backward` returns one gradient, or None, for each argument of `apply`.
+    `needs_input_grad`. `backward` (or `vjp`, its other name) returns one gradient, or None, for each argument of
+    `apply`. For forward mode there is `jvp(ctx, *tangents)`, with tensors from `save_for_forward`.
 
     Example:
         >>> class Cube(rushlight.autograd.Function):
@@ -54,8 +67,19 @@ class Function(metaclass=_FunctionMeta):
         )
 
     @classmethod
-    def apply(cls, *args: Any) -> Any:
-        """Calls `forward` and records `backward` where an argument requires grad."""
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Calls `forward` and records `backward` where an argument requires grad.
+
+        Args:
+            *args: The arguments of `forward`; those left out take their defaults.
+            **kwargs: Arguments by name, where the class has `setup_context`.
+        """
+        if cls._signature is not None and (kwargs or len(args) != len(cls._signature.parameters)):
+            bound = cls._signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+        if kwargs:
+            raise TypeError(f"{cls.__name__}.apply: takes no keyword arguments, got {', '.join(kwargs)}.")
         return _C.apply_function(cls, *args)
 
     @staticmethod
@@ -74,6 +98,15 @@ class Function(metaclass=_FunctionMeta):
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function "
             "to use it with backward mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: FunctionCtx, *tangents: Any) -> Any:
+        """Tangents of the results from those of the arguments."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
 
