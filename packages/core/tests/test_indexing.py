@@ -1,5 +1,8 @@
 """x[key] and x[key] = value against NumPy, edges and errors as PyTorch has them."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -117,6 +120,49 @@ def test_negative_steps():
     assert x[3:0:-2].tolist() == [3, 1]
     x[::-1] = torch.tensor([9, 8, 7, 6, 5])
     assert x.tolist() == [5, 6, 7, 8, 9]
+
+
+BACKWARDS = {
+    "rows": (slice(None, None, -1),),
+    "every other column": (..., slice(None, None, -2)),
+    "all": (slice(None, None, -1),) * 3,
+}
+
+
+@pytest.mark.parametrize("key", BACKWARDS.values(), ids=BACKWARDS)
+@pytest.mark.parametrize(
+    ("ours", "numpys"),
+    [
+        (lambda x: x + x[::-1], lambda x: x + x[::-1]),
+        (lambda x: x.sqrt(), np.sqrt),
+        (lambda x: x.sum(1), lambda x: x.sum(1)),
+        (lambda x: x.cumsum(0), lambda x: x.cumsum(0)),
+        (lambda x: x.argmax(-1), lambda x: x.argmax(-1)),
+        (lambda x: x.sort(1).values, lambda x: np.sort(x, 1)),
+        (lambda x: x @ x.mT, lambda x: x @ np.swapaxes(x, 1, 2)),
+        (lambda x: x.reshape(-1), lambda x: x.reshape(-1)),
+        (lambda x: x.permute(2, 0, 1)[1:], lambda x: x.transpose(2, 0, 1)[1:]),
+        (lambda x: x[x > 20], lambda x: x[x > 20]),
+        (lambda x: x[[1, 0], :, torch.tensor([0, 1])], lambda x: x[[1, 0], :, [0, 1]]),
+        (lambda x: x.contiguous(), np.ascontiguousarray),
+        (lambda x: x.float(), lambda x: x.astype(np.float32)),
+        (lambda x: torch.cat([x, x]), lambda x: np.concatenate([x, x])),
+        (lambda x: torch.add(x, 1, out=x), lambda x: x + 1),
+        (lambda x: x.mul_(2), lambda x: 2 * x),
+        (lambda x: x.diagonal(), lambda x: x.diagonal()),
+        (lambda x: x.unfold(1, 2, 1), lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, 1)),
+        (torch.from_dlpack, lambda x: x),
+        (lambda x: torch.from_numpy(np.asarray(x)), lambda x: x),
+        (copy.deepcopy, lambda x: x),
+        (lambda x: pickle.loads(pickle.dumps(x)), lambda x: x),
+    ],
+)
+def test_views_that_go_backwards_work_everywhere(key, ours, numpys):
+    array = np.arange(60.0).reshape(3, 4, 5)
+    expected = numpys(array[key])
+    result = ours(torch.from_numpy(array.copy())[key])
+    assert tuple(result.shape) == expected.shape
+    np.testing.assert_array_equal(result.numpy(), expected)
 
 
 def test_views_share_memory_and_masks_do_not():
@@ -335,3 +381,45 @@ def test_nonzero_static():
     assert x.nonzero_static(size=4, fill_value=9).tolist() == [[0, 0], [1, 0], [1, 1], [9, 9]]
     with pytest.raises(RuntimeError, match="'size' must be an non-negative integer"):
         x.nonzero_static(size=-1)
+
+
+def random_key(generator, shape):
+    """A key of everything at once; integers and separated arrays excepted, where NumPy and PyTorch differ."""
+    key, dim = [], 0
+    while dim < len(shape):
+        n, kind = shape[dim], generator.integers(6)
+        if kind == 0:
+            key.append(None)
+            continue
+        if kind == 1:
+            key.append(generator.random(n) > 0.5)
+        elif kind == 2 and n:
+            key.append(generator.integers(-n, n, (2, 1) if generator.random() < 0.5 else (1,)))
+        else:
+            bounds = [None if generator.random() < 0.3 else int(generator.integers(-n - 1, n + 2)) for _ in range(2)]
+            key.append(slice(*bounds, int(generator.choice([1, 2, -1, -3]))))
+        dim += 1
+    if generator.random() < 0.3:
+        key[-1:] = [Ellipsis]
+    return tuple(key)
+
+
+def test_random_keys_read_and_write_as_numpy():
+    generator = np.random.default_rng(0)
+    for _ in range(500):
+        order = generator.permutation(3)
+        array = np.arange(60).reshape(3, 4, 5).transpose(order)
+        key = random_key(generator, array.shape)
+        x = torch.from_numpy(array.copy())
+        try:
+            expected = array[key]
+        except IndexError:
+            with pytest.raises(IndexError):
+                x[to_torch(key)]
+            continue
+        np.testing.assert_array_equal(x[to_torch(key)].numpy(), expected, err_msg=str(key))
+        values = np.full(expected.shape[1:], -1)
+        written = array.copy()
+        written[key] = values
+        x[to_torch(key)] = torch.from_numpy(values)
+        np.testing.assert_array_equal(x.numpy(), written, err_msg=str(key))

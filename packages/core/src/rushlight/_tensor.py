@@ -264,6 +264,11 @@ def _with_state(tensor: Any, like: Any) -> Any:
     return tensor
 
 
+def _forward(tensor: Any) -> Any:
+    """The tensor, or a copy of one that goes backwards through memory, which neither PyTorch nor its files have."""
+    return tensor.contiguous() if any(step < 0 for step in tensor.stride()) else tensor
+
+
 def reduce(self: Any, protocol: int) -> tuple[Any, ...]:
     """What pickle keeps of a tensor: its storage and geometry, so that sharing survives; not its history."""
     from rushlight import _rebuild
@@ -278,9 +283,10 @@ def reduce(self: Any, protocol: int) -> tuple[Any, ...]:
         arguments: tuple[Any, ...] = (self.dtype, tuple(self.shape), self.stride(), self.requires_grad)
     else:
         make = _rebuild.rebuild_tensor_v2
-        geometry = (self.storage_offset(), tuple(self.shape), self.stride())
+        plain = _forward(self.detach())
+        geometry = (plain.storage_offset(), tuple(plain.shape), plain.stride())
         arguments = (
-            _rebuild.typed(self.untyped_storage(), self.dtype),
+            _rebuild.typed(plain.untyped_storage(), self.dtype),
             *geometry,
             self.requires_grad,
             _rebuild.NoHooks(),
@@ -309,7 +315,7 @@ def deepcopy(self: Any, memo: dict[int, Any]) -> Any:
         )
     from copy import deepcopy as deep
 
-    if self._payload is not None:
+    if self._payload is not None or any(step < 0 for step in self.stride()):
         plain = self.detach().clone()
     else:
         storage = deep(self.untyped_storage(), memo)
