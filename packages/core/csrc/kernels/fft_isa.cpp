@@ -231,9 +231,22 @@ RL_INLINE void write_lines(const FftLines<T>& lines, int64_t n, F f) {
   }
 }
 
-template <class V, class T>
-RL_INLINE T& lane(V& v, int l) {
-  return reinterpret_cast<T*>(&v)[l];
+// Pairs in two vectors to their parts, and back.
+RL_INLINE Point<LanesOf<float>::type> apart(LanesOf<float>::type a, LanesOf<float>::type b) {
+  return {__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30),
+          __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)};
+}
+RL_INLINE Point<LanesOf<double>::type> apart(LanesOf<double>::type a, LanesOf<double>::type b) {
+  return {__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14),
+          __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)};
+}
+RL_INLINE Point<LanesOf<float>::type> paired(LanesOf<float>::type re, LanesOf<float>::type im) {
+  return {__builtin_shufflevector(re, im, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+          __builtin_shufflevector(re, im, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
+}
+RL_INLINE Point<LanesOf<double>::type> paired(LanesOf<double>::type re, LanesOf<double>::type im) {
+  return {__builtin_shufflevector(re, im, 0, 8, 1, 9, 2, 10, 3, 11),
+          __builtin_shufflevector(re, im, 4, 12, 5, 13, 6, 14, 7, 15)};
 }
 
 template <class V, class T, int kLanes>
@@ -248,22 +261,23 @@ struct Transform {
 
   RL_INLINE P load(const Pair* from, bool exchanged) {
     P p;
-    for (int l = 0; l < kL; ++l) {
-      lane<V, T>(p.re, l) = from[l].part[0];
-      lane<V, T>(p.im, l) = from[l].part[1];
+    if constexpr (kL == 1) {
+      p = {from->part[0], from->part[1]};
+    } else {
+      V both[2];
+      __builtin_memcpy(both, from, sizeof both);
+      p = apart(both[0], both[1]);
     }
     return exchanged ? P{p.im, p.re} : p;
   }
   RL_INLINE void store(P p, Pair* to, bool exchanged) {
     if (exchanged) p = {p.im, p.re};
-    for (int l = 0; l < kL; ++l) {
-      to[l].part[0] = lane<V, T>(p.re, l);
-      to[l].part[1] = lane<V, T>(p.im, l);
-    }
+    if constexpr (kL != 1) p = paired(p.re, p.im);
+    __builtin_memcpy(to, &p, sizeof p);
   }
   RL_INLINE V load(const One* from) {
     V v;
-    for (int l = 0; l < kL; ++l) lane<V, T>(v, l) = from[l].part[0];
+    __builtin_memcpy(&v, from, sizeof v);
     return v;
   }
 
@@ -334,8 +348,8 @@ struct Transform {
     const P* z = transform(plan, a, b);
     const T scale = lines.scale;
     write_lines<T, kL, 1>(lines, n, [&](int64_t k, One* to) {
-      V v = (!even ? z[k].im : k % 2 == 0 ? z[k / 2].im : z[k / 2].re) * scale;
-      for (int l = 0; l < kL; ++l) to[l].part[0] = lane<V, T>(v, l);
+      const V v = (!even ? z[k].im : k % 2 == 0 ? z[k / 2].im : z[k / 2].re) * scale;
+      __builtin_memcpy(to, &v, sizeof v);
     });
   }
 
