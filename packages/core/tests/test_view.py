@@ -197,3 +197,15 @@ def test_unsafe_pieces_share_memory_but_no_version():
 def test_billions_of_empty_pieces_are_refused(call):
     with pytest.raises(RuntimeError, match="makes at most 16777216 pieces"):
         call(torch.empty(0), 2**31)
+
+
+def test_changing_sizes_in_place_writes_no_memory():
+    frozen = np.zeros((2, 3), "f4")
+    frozen.flags.writeable = False
+    for make in (lambda: torch.ones(1, 3).expand(2, 3), lambda: torch.from_numpy(frozen)):
+        assert make().transpose_(0, 1).shape == (3, 2)
+        assert make().unsqueeze_(0).squeeze_().t_().shape == (3, 2)
+        assert make().as_strided_((2,), (1,)).shape == (2,)
+        assert make().set_(torch.ones(5)).shape == (5,)
+        with pytest.raises(RuntimeError):
+            make().zero_()

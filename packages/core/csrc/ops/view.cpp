@@ -895,6 +895,12 @@ void reserve(Tensor* t, int64_t extent) {
 // The tensor becomes those elements of the storage, of which there is more where they need it.
 void become(Tensor* t, Storage* s, int ndim, const int64_t* sizes, const int64_t* strides, int64_t offset) {
   if (offset < 0) fail(PyExc_RuntimeError, "Tensor: invalid storage offset %lld", static_cast<ll>(offset));
+  if (s->device != t->device)
+    fail(
+        PyExc_RuntimeError,
+        "Attempted to set the storage of a tensor on device \"%s\" to a storage on different device \"%s\". This is no "
+        "longer allowed; the devices must match.",
+        device_text(t->device).c_str(), device_text(s->device).c_str());
   checked_numel(ndim, sizes);
   Ref<Tensor> shaped(new_tensor(t->dtype, s->device, ndim));
   std::copy_n(sizes, ndim, shaped->sizes);
@@ -903,7 +909,6 @@ void become(Tensor* t, Storage* s, int ndim, const int64_t* sizes, const int64_t
   shaped->storage = retain(s);
   reserve(shaped.get(), extent_of(ndim, sizes, strides));
   std::swap(t->storage, shaped->storage);
-  t->device = s->device;
   set_geometry(t, ndim, sizes, strides, offset);
 }
 

@@ -717,6 +717,7 @@ imag = Op(
 transpose_ = (
     Op(
         "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
+        family=VIEW,
         function=False,
         aliases=("swapaxes_", "swapdims_"),
         doc="`transpose` in place.",
@@ -725,38 +726,40 @@ transpose_ = (
     .samples(lambda make, dtype: [Sample((make(2, 3), 0, 1))], np.swapaxes)
 )
 t_ = (
-    Op("t_(Tensor(a!) self) -> Tensor(a!)", function=False, doc="`t` in place.")
+    Op("t_(Tensor(a!) self) -> Tensor(a!)", family=VIEW, function=False, doc="`t` in place.")
     .grad(self="t(grad)")
     .samples(lambda make, dtype: [Sample((make(2, 3),))], np.transpose)
 )
 squeeze_ = (
-    Op("squeeze_(Tensor(a!) self) -> Tensor(a!)", function=False, doc="`squeeze` in place.")
+    Op("squeeze_(Tensor(a!) self) -> Tensor(a!)", family=VIEW, function=False, doc="`squeeze` in place.")
     .grad(self="reshape(grad, shape(self))")
     .samples(lambda make, dtype: [Sample((make(2, 1),))], np.squeeze)
 )
 squeeze_dim_ = (
-    Op("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", function=False, doc=squeeze_.doc)
+    Op("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", family=VIEW, function=False, doc=squeeze_.doc)
     .grad(self="reshape(grad, shape(self))")
     .samples(lambda make, dtype: [Sample((make(2, 1, 3), 1))], np.squeeze)
 )
 squeeze_dims_ = (
-    Op("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", function=False, doc=squeeze_.doc)
+    Op("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", family=VIEW, function=False, doc=squeeze_.doc)
     .grad(self="reshape(grad, shape(self))")
     .samples(lambda make, dtype: [Sample((make(2, 1, 3), (1,)))], np.squeeze)
 )
 unsqueeze_ = (
-    Op("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", function=False, doc="`unsqueeze` in place.")
+    Op("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", family=VIEW, function=False, doc="`unsqueeze` in place.")
     .grad(self="squeeze(grad, dim)")
     .samples(lambda make, dtype: [Sample((make(2, 3), 1))], np.expand_dims)
 )
 as_strided_ = Op(
     "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
+    family=VIEW,
     reads_strides=True,
     differentiable=False,
     doc="`as_strided` in place.",
 ).samples(lambda make, dtype: [Sample((make(6), (2, 3), (3, 1)))], lambda x, size, stride: x.reshape(size))
 resize_ = Op(
     "resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+    family=VIEW,
     reads_strides=True,
     function=False,
     differentiable=False,
@@ -764,12 +767,14 @@ resize_ = Op(
 ).samples(lambda make, dtype: [Sample((make(6), (2, 2)))], lambda x, size: x[:4].reshape(size))
 resize_as_ = Op(
     "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+    family=VIEW,
     reads_strides=True,
     differentiable=False,
     doc="`resize_` to the sizes of another tensor.",
 ).samples(lambda make, dtype: [Sample((make(6), make(2, 2)))], lambda x, template: x[:4].reshape(template.shape))
 set_ = Op(
     "set_(Tensor(a!) self) -> Tensor(a!)",
+    family=VIEW,
     reads_strides=True,
     function=False,
     differentiable=False,
@@ -777,6 +782,7 @@ set_ = Op(
 ).samples(lambda make, dtype: [Sample((make(2),))], lambda x: x[:0])
 set_source_tensor = Op(
     "set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
+    family=VIEW,
     reads_strides=True,
     function=False,
     differentiable=False,
@@ -784,6 +790,7 @@ set_source_tensor = Op(
 ).samples(lambda make, dtype: [Sample((make(2), make(3)))], lambda x, source: source)
 set_source_storage = Op(
     "set_.source_Storage(Tensor(a!) self, Any source) -> Tensor(a!)",
+    family=VIEW,
     reads_strides=True,
     function=False,
     differentiable=False,
@@ -794,6 +801,7 @@ set_source_storage = Op(
 set_source_part = Op(
     "set_.source_Storage_storage_offset(Tensor(a!) self, Any source, int storage_offset, int[] size, int[] stride=[])"
     " -> Tensor(a!)",
+    family=VIEW,
     reads_strides=True,
     function=False,
     differentiable=False,

@@ -288,6 +288,8 @@ def on_meta(value: Any) -> Any:
     """A tensor of the same shape, strides and dtype without memory; for a device the meta device."""
     if isinstance(value, torch.device):
         return torch.device("meta")
+    if torch.is_storage(value):
+        return value.to(device="meta")
     if not isinstance(value, torch.Tensor):
         return value
     return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
