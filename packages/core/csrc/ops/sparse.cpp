@@ -156,11 +156,21 @@ PyObject* rows_kernel(Call& c) {
 // _csr_crow(rows, n): offsets of n rows into ascending row numbers.
 PyObject* crow_kernel(Call& c) {
   Ref<Tensor> rows = index_arg(c.args[0]);
-  int64_t n = c.args[1].i, at = 0;
+  const int64_t n = c.args[1].i, nnz = rows->numel, *row = ints(rows);
+  int64_t at = 0;
   Ref<Tensor> r = index_list(n + 1);
-  for (int64_t i = 0; i <= n; ++i) {
-    while (at < rows->numel && ints(rows)[at] < i) ++at;
-    ints(r)[i] = at;
+  bool good;
+  {
+    Unlocked unlocked(nnz + n > kUnlockAbove);
+    good = inside(row, nnz, n);
+    for (int64_t i = 0; good && i <= n; ++i) {
+      while (at < nnz && row[at] < i) ++at;
+      ints(r)[i] = at;
+    }
+  }
+  if (!good) {
+    Ref<Tensor> keys = index_list(nnz);
+    refuse_index(flatten_keys(row, nnz, 1, 1, &n, nnz, ints(keys)), &n);
   }
   return r.release_object();
 }
