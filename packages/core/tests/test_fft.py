@@ -45,7 +45,7 @@ def test_a_long_prime_and_a_large_batch():
     assert error(fft.fft(x, dim=1), np.fft.fft(x.numpy(), axis=1)) < 1e-13
 
 
-@pytest.mark.parametrize("n", [2048, 2100, 4096, 5000, 6561, 65536, 100_000, 2**17 + 2**16])
+@pytest.mark.parametrize("n", [2048, 2100, 4096, 5000, 5001, 6561, 65536, 100_000, 2**17 + 2**16])
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 def test_long_signals(n, dtype):
     x = torch.randn(n, dtype=torch.complex128)
@@ -53,6 +53,11 @@ def test_long_signals(n, dtype):
     assert error(fft.ifft(x.to(dtype)), np.fft.ifft(x.numpy())) < TOLERANCE[dtype]
     x = torch.randn(n, 2, dtype=torch.complex128)
     assert error(fft.fft(x.to(dtype), dim=0), np.fft.fft(x.numpy(), axis=0)) < TOLERANCE[dtype]
+    signal = x.real[:, 0].contiguous()
+    spectrum = np.fft.fft(signal.numpy())
+    assert error(fft.rfft(signal.to(dtype.to_real())), spectrum[: n // 2 + 1]) < TOLERANCE[dtype]
+    assert error(fft.fft(signal.to(dtype.to_real())), spectrum) < TOLERANCE[dtype]
+    assert error(fft.irfft(torch.from_numpy(spectrum[: n // 2 + 1]).to(dtype), n), signal.numpy()) < TOLERANCE[dtype]
     half = fft.rfft(x.real.to(dtype.to_real()), dim=0)
     assert error(half, np.fft.rfft(x.real.numpy(), axis=0)) < TOLERANCE[dtype]
 

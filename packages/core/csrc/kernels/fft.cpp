@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -229,6 +230,39 @@ void run_long(const Plan<T>& plan, Fft kind, const T* in, T* out, int64_t n, int
        columns, stride);
 }
 
+// A long real signal of even size: its neighbours in pairs are a complex one of half the size.
+template <class T>
+void run_long_real(const Plan<T>& plan, Fft kind, const T* in, T* out, int64_t n, double scale) {
+  using C = std::complex<T>;
+  const int64_t half = n / 2;
+  const Memory memory(static_cast<size_t>(n) * sizeof(T));
+  auto* const z = memory.as<C>();
+  const auto* turns = reinterpret_cast<const C*>(plan.turns.data());
+  const auto turned = [](C a, C w) {
+    return C(a.real() * w.real() - a.imag() * w.imag(), a.real() * w.imag() + a.imag() * w.real());
+  };
+  if (kind == Fft::ToReal) {
+    const auto* x = reinterpret_cast<const C*>(in);
+    parallel_for(0, half, kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        const C a = k == 0 ? x[0].real() : x[k], b = k == 0 ? x[half].real() : std::conj(x[half - k]);
+        const C turn = turned(a - b, std::conj(turns[k]));
+        z[k] = a + b + C(-turn.imag(), turn.real());
+      }
+    });
+    return run_long(plan, Fft::Backward, memory.as<T>(), out, half, 1, scale);
+  }
+  run_long(plan, Fft::Forward, in, memory.as<T>(), half, 1, 1);
+  auto* y = reinterpret_cast<C*>(out);
+  parallel_for(0, half + 1, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      const C a = z[k == half ? 0 : k], b = std::conj(z[k == 0 ? 0 : half - k]), turn = turned(a - b, turns[k]);
+      y[k] = (a + b + C(turn.imag(), -turn.real())) * static_cast<T>(scale / 2);
+      if (kind == Fft::RealWhole && k > 0 && k < half) y[n - k] = std::conj(y[k]);
+    }
+  });
+}
+
 template <class T>
 void run(Fft kind, const T* in, T* out, int64_t outer, int64_t n, int64_t inner, double scale) {
   const bool real = kind != Fft::Forward && kind != Fft::Backward;
@@ -236,10 +270,15 @@ void run(Fft kind, const T* in, T* out, int64_t outer, int64_t n, int64_t inner,
   const int64_t in_n = kind == Fft::ToReal ? half : n, out_n = kind == Fft::RealHalf ? half : n;
   const auto plan = plan_for<T>(real && n % 2 == 0 ? n / 2 : n);
   const int64_t lines = outer * inner, groups = (lines + kLanes<T> - 1) / kLanes<T>;
-  if (!real && plan->rows != 0 && (lines < kLanes<T> || n > kLongest)) {
+  if (plan->rows != 0 && (lines < kLanes<T> || n > kLongest) && (!real || (n % 2 == 0 && inner == 1))) {
     for (int64_t l = 0; l < lines; ++l) {
-      const int64_t at = 2 * (l / inner * n * inner + l % inner);
-      run_long(*plan, kind, in + at, out + at, n, inner, scale);
+      if (real) {
+        const int64_t in_pair = kind == Fft::ToReal ? 2 : 1, out_pair = 3 - in_pair;
+        run_long_real(*plan, kind, in + in_pair * l * in_n, out + out_pair * l * out_n, n, scale);
+      } else {
+        const int64_t at = 2 * (l / inner * n * inner + l % inner);
+        run_long(*plan, kind, in + at, out + at, n, inner, scale);
+      }
     }
     return;
   }
