@@ -67,3 +67,34 @@ def test_single_precision_is_warned_of():
 def test_strided_inputs(leaf):
     x = torch.from_numpy(np.arange(6.0).reshape(2, 3).T).requires_grad_()
     assert gradcheck(lambda x: (x * x).sum(0), x)
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_forward_mode_is_checked(fast_mode, leaf):
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return 3 * ctx.saved_tensors[0] * tangent
+
+    x, z = leaf([1.0, 2.0]), leaf([1.0 + 2j, 3.0], np.complex128)
+    options = {"check_forward_ad": True, "fast_mode": fast_mode}
+    for function in (lambda x: x.exp() * x, lambda x: (x.abs(), x.sum())):
+        assert gradcheck(function, x, **options)
+        assert gradcheck(function, z, **options)
+    assert gradcheck(Wrong.apply, x, fast_mode=fast_mode)
+    with pytest.raises(RuntimeError, match="mismatch in forward mode"):
+        gradcheck(Wrong.apply, x, **options)
+    assert not gradcheck(Wrong.apply, x, check_backward_ad=False, raise_exception=False, **options)
+    assert gradgradcheck(lambda x: x.exp() * x, x, check_fwd_over_rev=True, check_rev_over_rev=False)
+    with pytest.raises(AssertionError, match="at least one of"):
+        gradcheck(Wrong.apply, x, check_backward_ad=False)

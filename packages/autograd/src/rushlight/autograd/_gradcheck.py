@@ -7,13 +7,14 @@ output, that for the vector 1j those of its imaginary part.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from rushlight import Tensor
 
+from . import forward_ad
 from ._backward import grad
 
 Function = Callable[..., Any]
@@ -35,6 +36,8 @@ def gradcheck(
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
     check_batched_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
     fast_mode: bool = False,
 ) -> bool:
     """Compares the gradients of a function with central finite differences.
@@ -50,6 +53,8 @@ def gradcheck(
         check_undefined_grad: Also run backward where only some of several results have a gradient.
         check_grad_dtypes: Also require that gradients have the dtype of their inputs.
         check_batched_grad: Also compare `is_grads_batched=True` with single passes.
+        check_forward_ad: Also compare the tangents of forward mode.
+        check_backward_ad: False: compare no gradients of backward.
         fast_mode: Compare one random projection of the Jacobian instead of all of it.
 
     Returns:
@@ -77,8 +82,14 @@ def gradcheck(
                 "This check will likely fail if all the inputs are not of double precision floating point or complex.",
                 stacklevel=2,
             )
+    if not (check_backward_ad or check_forward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     check = _Check(func, arguments, checked, eps, atol, rtol)
     try:
+        if check_forward_ad:
+            (check.tangent_projection if fast_mode else check.tangents)()
+        if not check_backward_ad:
+            return True
         (check.projection if fast_mode else check.jacobians)()
         check.repeatable(nondet_tol)
         if check_undefined_grad:
@@ -100,6 +111,8 @@ def gradgradcheck(
     grad_outputs: Tensor | Sequence[Tensor] | None = None,
     *,
     gen_non_contig_grad_outputs: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
     **options: Any,
 ) -> bool:
     """Compares second derivatives with finite differences of the first.
@@ -109,6 +122,8 @@ def gradgradcheck(
         inputs: As in `gradcheck`.
         grad_outputs: Vectors to differentiate with; random ones by default.
         gen_non_contig_grad_outputs: Make the random ones with strides.
+        check_fwd_over_rev: Also compare the tangents that forward mode gives the first derivatives.
+        check_rev_over_rev: False: do not differentiate the first derivatives by backward.
         **options: As in `gradcheck`.
     """
     arguments: tuple[Any, ...] = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
@@ -125,7 +140,13 @@ def gradgradcheck(
         found = grad(_differentiable(func(*args[:-n])), inner, args[-n:], create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
-    return gradcheck(first, (*arguments, *vectors), **options)
+    return gradcheck(
+        first,
+        (*arguments, *vectors),
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        **options,
+    )
 
 
 def _differentiable(result: Any) -> list[Tensor]:
@@ -206,13 +227,17 @@ class _Check:
             for o in range(len(self.outputs)):
                 self.compare(self.analytical(o, k), numerical[o], o, self.checked[k])
 
-    def numerical(self, x: Tensor) -> list[np.ndarray]:
-        columns = []
+    @staticmethod
+    def directions(x: Tensor) -> Iterator[np.ndarray]:
+        """The unit vectors of the space of an input."""
         for index in np.ndindex(*x.shape):
             for unit in (1, 1j) if x.is_complex() else (1,):
                 direction = np.zeros(tuple(x.shape), dtype=complex if x.is_complex() else float)
                 direction[index] = unit
-                columns.append(self.slope(x, direction))
+                yield direction
+
+    def numerical(self, x: Tensor) -> list[np.ndarray]:
+        columns = [self.slope(x, direction) for direction in self.directions(x)]
         sizes = [len(_reals(_array(o))) for o in self.outputs]
         return [np.array([c[o] for c in columns]).reshape(len(columns), n) for o, n in enumerate(sizes)]
 
@@ -239,13 +264,43 @@ class _Check:
             numerical = sum(w @ s for w, s in zip(weights, self.slope(x, direction), strict=True))
             self.compare(np.array([[g @ _reals(direction)]]), np.array([[numerical]]), 0, self.checked[k])
 
-    def compare(self, analytical: np.ndarray, numerical: np.ndarray, output: int, index: int) -> None:
+    def along(self, k: int, direction: np.ndarray) -> list[np.ndarray]:
+        """Tangents of all outputs when checked input k moves along `direction`, an array of its shape."""
+        import rushlight
+
+        x = self.inputs[k]
+        tangent = rushlight.from_numpy(np.ascontiguousarray(direction).astype(x.detach().numpy().dtype))
+        with forward_ad.dual_level():
+            arguments = list(self.arguments)
+            arguments[self.checked[k]] = forward_ad.make_dual(x, tangent)
+            results = _tensors(self.func(*arguments))
+            found = [forward_ad.unpack_dual(results[i]) for i in self.which]
+        return [_reals(_array(rushlight.zeros_like(f.primal) if f.tangent is None else f.tangent)) for f in found]
+
+    def tangents(self) -> None:
+        for k, x in enumerate(self.inputs):
+            numerical, columns = self.numerical(x), [self.along(k, direction) for direction in self.directions(x)]
+            for o, expected in enumerate(numerical):
+                forward = np.array([column[o] for column in columns]).reshape(expected.shape)
+                self.compare(forward, expected, o, self.checked[k], "forward")
+
+    def tangent_projection(self) -> None:
+        rng = np.random.default_rng(0)
+        for k, x in enumerate(self.inputs):
+            direction = _array(_like(x, rng))
+            for o, (forward, expected) in enumerate(
+                zip(self.along(k, direction), self.slope(x, direction), strict=True)
+            ):
+                self.compare(forward[None], expected[None], o, self.checked[k], "forward")
+
+    def compare(self, analytical: np.ndarray, numerical: np.ndarray, output: int, index: int, mode: str = "") -> None:
         close = np.isclose(analytical, numerical, rtol=self.rtol, atol=self.atol, equal_nan=True)
         if close.all():
             return
         row, column = np.argwhere(~close)[0]
         raise GradcheckError(
-            f"Jacobian mismatch for output {output} with respect to input {index}, first at input element {row}, "
+            f"Jacobian mismatch{f' in {mode} mode' if mode else ''} for output {output} with respect to input {index}, "
+            f"first at input element {row}, "
             f"output element {column}: analytical {analytical[row, column]!r}, numerical {numerical[row, column]!r} "
             f"({np.count_nonzero(~close)} of {close.size} differ; complex elements count as two).\n"
             f"numerical:\n{numerical}\nanalytical:\n{analytical}"
