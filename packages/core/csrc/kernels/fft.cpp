@@ -18,7 +18,7 @@ namespace {
 constexpr int kLargestPrime = 31;    // above, Bluestein's convolution is faster than the definition
 constexpr size_t kPlans = 64;        // that are kept
 constexpr int64_t kLongest = 65536;  // signals side by side that fit the cache
-constexpr int64_t kLong = 2048;      // a signal that is alone fills the lanes with parts of itself
+constexpr int64_t kLong = 256;       // points from which the parts of a signal fill the lanes
 constexpr int64_t kGrain = 4096;     // points that are worth a thread
 
 const FftTable& table() {
@@ -271,15 +271,17 @@ void run(Fft kind, const T* in, T* out, int64_t outer, int64_t n, int64_t inner,
   const auto plan = plan_for<T>(real && n % 2 == 0 ? n / 2 : n);
   const int64_t lines = outer * inner, groups = (lines + kLanes<T> - 1) / kLanes<T>;
   if (plan->rows != 0 && (lines < kLanes<T> || n > kLongest) && (!real || (n % 2 == 0 && inner == 1))) {
-    for (int64_t l = 0; l < lines; ++l) {
-      if (real) {
-        const int64_t in_pair = kind == Fft::ToReal ? 2 : 1, out_pair = 3 - in_pair;
-        run_long_real(*plan, kind, in + in_pair * l * in_n, out + out_pair * l * out_n, n, scale);
-      } else {
-        const int64_t at = 2 * (l / inner * n * inner + l % inner);
-        run_long(*plan, kind, in + at, out + at, n, inner, scale);
+    parallel_for(0, lines, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+      for (int64_t l = begin; l < end; ++l) {
+        if (real) {
+          const int64_t in_pair = kind == Fft::ToReal ? 2 : 1, out_pair = 3 - in_pair;
+          run_long_real(*plan, kind, in + in_pair * l * in_n, out + out_pair * l * out_n, n, scale);
+        } else {
+          const int64_t at = 2 * (l / inner * n * inner + l % inner);
+          run_long(*plan, kind, in + at, out + at, n, inner, scale);
+        }
       }
-    }
+    });
     return;
   }
   const int64_t few = n > kLongest ? kLanes<T> : kLanes<T> / 4;  // lines that are better one by one
