@@ -111,9 +111,8 @@ def _batched(
             "Stack the vectors along dimension 0."
         )
     (n,) = sizes
-    rows = []
-    for i in range(n):
-        keep = retain_graph if i == n - 1 else True
-        row = [None if g is None else g[i] for g in batches]
+    rows: list[tuple[Any, ...]] = []
+    for row in zip(*((None,) * n if g is None else g.unbind() for g in batches), strict=True):
+        keep = retain_graph if len(rows) == n - 1 else True
         rows.append(_C.grad(outputs, inputs, row, keep, create_graph, allow_unused, materialize_grads))
     return tuple(None if column[0] is None else rushlight.stack(column) for column in zip(*rows, strict=True))
