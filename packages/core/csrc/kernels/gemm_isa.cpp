@@ -240,7 +240,7 @@ struct RowsB {
 // Copies of a block: A by rows of a fixed stride, so that a tile needs one pointer; B by panels of kVecs vectors'
 // width.
 template <class T>
-constexpr int64_t kDepth = 1024 / static_cast<int64_t>(sizeof(T));
+constexpr int64_t kDepth = 256;
 template <class T>
 constexpr int64_t kStride =
     kDepth<T> + 64 / static_cast<int64_t>(sizeof(T));  // off the power of two: spreads over the cache sets
@@ -375,9 +375,12 @@ inline Finish<T> finish_of(const GemmArgs& g) {
 }
 
 template <class T>
+constexpr int64_t kBlockRows = 1024 / static_cast<int64_t>(sizeof(T));  // of A, which stay in the second-level cache
+
+template <class T>
 constexpr int64_t block_bytes(int64_t m, int64_t n, int planes, bool staged) {
-  const int64_t cols = parts(n, kPanel<T>) * kPanel<T>;
-  return planes * static_cast<int64_t>(sizeof(T)) * (m * kStride<T> + cols * kDepth<T> + (staged ? m * cols : 0));
+  const int64_t cols = parts(n, kPanel<T>) * kPanel<T>, a_rows = least(m, kBlockRows<T>);
+  return planes * static_cast<int64_t>(sizeof(T)) * (a_rows * kStride<T> + cols * kDepth<T> + (staged ? m * cols : 0));
 }
 
 // The block (m, n) of C at (0, 0) of the operands, for types that compute in themselves. C is contiguous along its
@@ -386,17 +389,20 @@ template <class T>
 void blocked(const GemmArgs& g, const Operands<T>& o, int64_t m, int64_t n, bool turned) {
   const int64_t cols = parts(n, kPanel<T>) * kPanel<T>;
   T* pa = static_cast<T*>(gemm_scratch(block_bytes<T>(m, n, 1, turned)));
-  T* pb = pa + m * kStride<T>;
+  T* pb = pa + least(m, kBlockRows<T>) * kStride<T>;
   T* sums = turned ? pb + cols * kDepth<T> : o.c.data;
   const int64_t row = turned ? cols : o.c.row;
   Finish<T> finish = finish_of<T>(g);
   finish.bias.data = nullptr, finish.relu = false;
   for (int64_t p = 0; p < g.k; p += kDepth<T>) {
     const int64_t depth = least(g.k - p, kDepth<T>);
-    pack<ScalarType<T, T>>(o.a.at(0, p), o.a.row, o.a.col, m, depth, 0, pa, kStride<T>);
     pack_b<ScalarType<T, T>>(o.b.at(p, 0), o.b.row, o.b.col, depth, n, 0, pb);
     if (p + depth == g.k) finish.bias = o.bias, finish.relu = g.relu;
-    multiply_block<T>(m, n, depth, pa, pb, sums, row, finish);
+    for (int64_t i = 0; i < m; i += kBlockRows<T>) {
+      const int64_t rows = least(m - i, kBlockRows<T>);
+      pack<ScalarType<T, T>>(o.a.at(i, p), o.a.row, o.a.col, rows, depth, 0, pa, kStride<T>);
+      multiply_block<T>(rows, n, depth, pa, pb, sums + i * row, row, finish.at(i, 0));
+    }
     finish.beta = 1;
   }
   if (turned) transpose(sums, cols, m, n, o.c.data, o.c.col);
@@ -682,7 +688,9 @@ void run_blocked(const GemmArgs& g, int64_t batch) {
   using T = typename E::Compute;
   const bool turned = g.c_row == 1 && g.c_col != 1 && is_zero(g.beta);
   const bool in_place = kOwn<E> && (g.c_col == 1 || g.n == 1 || turned) && g.k > 0;
-  const int64_t most_rows = 256, most_cols = 2048 / static_cast<int64_t>(sizeof(T));
+  // B is copied once for all rows of a block: the more rows, the less copying.
+  const int64_t most_rows = in_place && !turned ? 4 * kBlockRows<T> : kBlockRows<T>;
+  const int64_t most_cols = 4096 / static_cast<int64_t>(sizeof(T));
   int64_t row_blocks = parts(g.m, most_rows), col_blocks = parts(g.n, most_cols);
   const int64_t tasks = num_threads() == 1 ? 1 : 2 * num_threads();
   while (batch * row_blocks * col_blocks < tasks && work(g.m / row_blocks, g.n / col_blocks, g.k) > kTaskWork) {
