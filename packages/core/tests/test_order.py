@@ -128,3 +128,19 @@ def test_unique_of_integers_near_and_far(dtype):
         wanted = np.unique(x, return_inverse=True, return_counts=True)
         for a, b in zip(found, wanted, strict=True):
             assert np.array_equal(a.numpy(), b.reshape(a.shape))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.int64])
+@pytest.mark.parametrize("n", [511, 512, 1000, 9000])
+@pytest.mark.parametrize("k", [1, 16, 17])
+@pytest.mark.parametrize("kind", ["few values", "many values", "not a number"])
+def test_topk_takes_the_first_of_equals_wherever_they_are(dtype, n, k, kind):
+    generator = np.random.default_rng(0)
+    x = generator.integers(-3, 3, (3, n)) if kind == "few values" else generator.integers(-100, 100, (3, n))
+    x = x.astype(dtype)
+    if kind == "not a number" and x.dtype.kind == "f":
+        x[0], x[1, ::2], x[2] = np.nan, np.nan, np.inf
+    for largest in (True, False):
+        order = np.argsort(x[:, ::-1], kind="stable")[:, ::-1] if largest else np.argsort(x, kind="stable")
+        expected = (n - 1 - order if largest else order)[:, :k]
+        assert torch.from_numpy(x).topk(k, largest=largest).indices.tolist() == expected.tolist()

@@ -160,18 +160,27 @@ void least_items(DType dtype, const T* x, int64_t stride, int64_t n, Item* items
   const int64_t room = 4 * k + 64;
   Key worst = ~Key{0};
   int64_t kept = 0;
+  // Of a short line the k-th of the least keys of some lanes bounds the k-th of all from the start.
+  bool bounded = false;
+  if (stride == 1 && n < kLongLine && 4 * k <= SortTable::kLanes) {
+    Key minima[SortTable::kLanes];
+    table.lane_minima[static_cast<int>(dtype)](x, n, mask, minima);
+    std::nth_element(minima, minima + k - 1, minima + SortTable::kLanes);
+    bounded = minima[k - 1] != worst;
+    if (bounded) worst = minima[k - 1] + 1;
+  }
   const auto keep_best = [&] {
     std::nth_element(items, items + k - 1, items + kept);
     kept = k;
     worst = static_cast<Key>(items[k - 1].key());
   };
   for (int64_t i = 0; i < n; ++i) {
-    if (stride == 1 && kept >= k && n >= kLongLine) {
+    if (bounded || (stride == 1 && kept >= k && n >= kLongLine)) {
       i = next_below(x, i, n, worst, mask);
       if (i == n) break;
     }
     const Key key = key_of(x[i * stride]) ^ mask;
-    if (key >= worst && kept >= k) continue;  // of equal keys the earlier ones stay
+    if (key >= worst && (bounded || kept >= k)) continue;  // of equal keys the earlier ones stay
     if (k <= kFewItems) {
       int64_t at = std::min(kept, k - 1);
       for (; at > 0 && items[at - 1].key() > key; --at) items[at] = items[at - 1];

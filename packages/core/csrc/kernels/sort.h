@@ -33,6 +33,8 @@ void run_searchsorted(DType dtype, const void* boundaries, const int64_t* sorter
 
 // Per instruction set (sort_isa.cpp).
 struct SortTable {
+  static constexpr int64_t kLanes = 64;
+  void (*lane_minima[kNumDTypes])(const void* x, int64_t n, uint64_t mask, void* minima) = {};
   int64_t (*next_below[kNumDTypes])(const void* x, int64_t begin, int64_t n, uint64_t bound, uint64_t mask) = {};
 };
 

@@ -6,7 +6,7 @@ namespace rl {
 namespace RL_ISA {
 namespace {
 
-constexpr int64_t kBlock = 64;
+constexpr int64_t kBlock = 32, kLanes = SortTable::kLanes;
 
 // The first element from x[begin] on whose key, of which `mask` flips bits, is below `bound`; n if there is none.
 template <class T>
@@ -28,9 +28,27 @@ int64_t next_below(const void* elements, int64_t begin, int64_t n, uint64_t boun
   return begin;
 }
 
+// minima[i]: the least key of elements i, i + kLanes, i + 2 kLanes ...; n is at least kLanes.
+template <class T>
+void lane_minima(const void* elements, int64_t n, uint64_t mask, void* minima) {
+  using Key = decltype(key_of(T()));
+  const T* x = static_cast<const T*>(elements);
+  const Key flips = static_cast<Key>(mask);
+  Key least[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i) least[i] = ~Key{0};
+  for (; n >= kLanes; n -= kLanes, x += kLanes) {
+    for (int64_t i = 0; i < kLanes; ++i) {
+      const Key key = key_of(x[i]) ^ flips;
+      least[i] = key < least[i] ? key : least[i];
+    }
+  }
+  __builtin_memcpy(minima, least, sizeof least);  // what is left over can only lower them
+}
+
 template <class T>
 void set(SortTable& table, DType dtype) {
   table.next_below[static_cast<int>(dtype)] = next_below<T>;
+  table.lane_minima[static_cast<int>(dtype)] = lane_minima<T>;
 }
 
 }  // namespace
