@@ -5,6 +5,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import fft
+from rushlight._op import operators
 
 SIZES = [*range(1, 34), 36, 49, 60, 64, 97, 100, 121, 128, 143, 210, 256, 262, 500, 512, 997, 1000, 1024, 1331, 2048]
 TOLERANCE = {torch.complex64: 3e-6, torch.complex128: 1e-13}
@@ -111,6 +112,22 @@ def test_dtypes():
 def test_errors(call, kind, match):
     with pytest.raises(kind, match=match):
         call()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("_fft_c2c", (torch.ones(3), (0,), 0, True)),
+        ("_fft_c2c", (torch.ones((), dtype=torch.complex64), (0,), 0, True)),
+        ("_fft_c2c", (torch.ones(3, dtype=torch.complex64), (0,), 7, True)),
+        ("_fft_r2c", (torch.ones(3), (), 0, True)),
+        ("_fft_c2r", (torch.ones(3, dtype=torch.complex64), (0,), 0, 100)),
+        ("_fft_c2r", (torch.ones(3, dtype=torch.complex64), (0,), 0, -1)),
+    ],
+)
+def test_what_the_three_operators_refuse(name, arguments):
+    with pytest.raises(RuntimeError):
+        operators[name](*arguments)
 
 
 def test_shifts_undo_each_other():

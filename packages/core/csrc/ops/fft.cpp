@@ -46,7 +46,7 @@ Ref<Tensor> shaped_like(const Tensor* t, DType dtype, int d, int64_t n) {
 }
 
 void check_input(const Call& c, bool fits) {
-  if (!fits || !c.args[1].count)
+  if (!fits || !c.args[1].count || !c.args[0].tensor->ndim)
     fail(PyExc_RuntimeError, "%s: the dtype does not fit, or there is no dimension, got %s.", c.op->name,
          describe(c.args[0].tensor).c_str());
 }
