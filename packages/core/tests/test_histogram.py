@@ -14,7 +14,7 @@ def test_histogram(dtype, density):
     for bins in (7, torch.tensor([-1.0, 0.0, 0.25, 3.0], dtype=dtype)):
         result = torch.histogram(x, bins, weight=weight, density=density)
         edges = np.asarray(result.bin_edges)
-        expected, _ = np.histogram(x.numpy(), edges, weights=weight.numpy(), density=density)
+        expected, _ = np.histogram(x.numpy(), edges, weights=weight.double().numpy(), density=density)
         assert result.hist.dtype == result.bin_edges.dtype == dtype
         np.testing.assert_allclose(result.hist.numpy(), expected, rtol=1e-5)
     np.testing.assert_allclose(x.histogram(7).bin_edges.numpy(), np.histogram_bin_edges(x.numpy(), 7), rtol=1e-5)
