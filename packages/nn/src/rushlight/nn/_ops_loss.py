@@ -221,7 +221,7 @@ def _soft_cross_entropy(
     if not target.is_floating_point():
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
     dim = 1 if input.dim() > 1 else 0
-    classes = input.size(dim)
+    classes = max(input.size(dim), 1)  # without classes the mean is NaN, as that of nothing is
     if smoothing:
         target = target * (1 - smoothing) + smoothing / classes
     loss = -rl.log_softmax(input, dim) * target
