@@ -4,11 +4,13 @@ Blocks fenced as `python` run one after the other in one namespace per file; a b
 """
 
 import argparse
+import contextlib
 import doctest
 import importlib
 import pkgutil
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,10 +76,12 @@ def main() -> int:
     parser.add_argument("--docstrings", action="store_true")
     arguments = parser.parse_args()
     runner = doctest.DocTestRunner(optionflags=FLAGS)
-    for path in arguments.files:
-        print(f"{path}: {run_markdown(path, runner)} examples")
-    if arguments.docstrings:
-        print(f"docstrings: {run_docstrings(runner)} with examples")
+    texts = [(path, path.resolve()) for path in arguments.files]
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # for the files that examples write
+        for path, place in texts:
+            print(f"{path}: {run_markdown(place, runner)} examples")
+        if arguments.docstrings:
+            print(f"docstrings: {run_docstrings(runner)} with examples")
     return 1 if runner.summarize().failed else 0
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _C
 from .._op import COMPOSITE, Op, Sample, pointwise
+from ._factory import empty_like
 from ._samples import binary, unary
 
 gcd = (
@@ -82,7 +83,7 @@ def _check_frexp(dtype: Any, floating: bool) -> None:
 
 def _frexp_meta(x: Any) -> Any:
     _check_frexp(x.dtype, x.is_floating_point())
-    return x.new_empty(x.shape), x.new_empty(x.shape, dtype=_C.int32)
+    return empty_like.operator(x), empty_like.operator(x, dtype=_C.int32)
 
 
 def _frexp(xp: Any, x: Any) -> Any:
