@@ -60,7 +60,6 @@ inline Owned empty(int ndim, const int64_t* sizes, DType dtype) {
 }
 inline Owned empty_like(const Tensor* t) { return empty(t->ndim, t->sizes, t->dtype); }
 
-
 // Runs the portable definition of the op on the same arguments: for dtypes that have no native kernel.
 PyObject* run_composite(Call& c);
 // A tuple of owned references, None where empty.
