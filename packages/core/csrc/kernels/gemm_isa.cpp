@@ -1,11 +1,14 @@
 // The matrix product, compiled once per instruction set (see isa.h).
 //
-// One register-blocked kernel, `tile`, multiplies a few rows of A by one or two vectors' width of B. Three ways lead to
+// One register-blocked kernel, `tile`, multiplies a few rows of A by one or two vectors' width of B. Two ways lead to
 // it:
 //   direct  A and B are read in place: small products, and a row vector times a matrix;
-//   blocked A and B are copied block by block into panels that stay in the caches, C is written in place;
-//   staged  as blocked, for types that do not compute in themselves: panels are converted, sums wait in a float block.
+//   blocked A and B are copied, converted if need be, into panels that stay in the caches. C is written in place; the
+//           sums of types that do not compute in themselves wait in a block of their own.
 // `rows_dot_columns` serves the few-row products where both operands are contiguous along k.
+//
+// A complex product is a real one: A and C are read as twice as many real columns, and an element b of B becomes the
+// rows (re b, im b) and (-im b, re b).
 #include <cstring>
 
 #include "../determinism.h"
@@ -23,7 +26,7 @@ constexpr bool kFloating = T(0.5) != T(0);
 template <class T>
 constexpr int kRows = kFloating<T> ? kFloatRows : 4;
 
-// ---- element types: what they are stored as, what they compute in, how many real planes they have
+// ---- element types: what they are stored as, what they compute in, how many real parts they have
 
 struct Half {
   uint16_t bits;
@@ -97,7 +100,7 @@ template <class S, class C>
 struct ScalarType {
   using Stored = S;
   using Compute = C;
-  static constexpr int planes = 1;
+  static constexpr int parts = 1;
   static C get(const S& x, int) { return static_cast<C>(x); }
   static void put(S& x, const C* sum) { x = static_cast<S>(sum[0]); }
 };
@@ -113,14 +116,16 @@ template <class R>
 struct ComplexType {
   using Stored = Complex<R>;
   using Compute = R;
-  static constexpr int planes = 2;
-  static R get(const Stored& x, int plane) { return x.part[plane]; }
+  static constexpr int parts = 2;
+  static R get(const Stored& x, int part) { return x.part[part]; }
   static void put(Stored& x, const R* sum) { x.part[0] = sum[0], x.part[1] = sum[1]; }
 };
 
 // Types that compute in themselves.
 template <class E>
-constexpr bool kOwn = sizeof(typename E::Stored) == sizeof(typename E::Compute) && E::planes == 1;
+constexpr bool kOwn = sizeof(typename E::Stored) == E::parts * sizeof(typename E::Compute);
+template <class E>
+constexpr bool kOwnReal = kOwn<E> && E::parts == 1;
 
 // Integers compute unsigned: overflow wraps.
 template <class C>
@@ -177,6 +182,7 @@ struct Finish {
     c = relu && v < T(0) ? T(0) : v;
   }
   bool plain() const { return alpha == T(1) && beta == T(0) && bias.data == nullptr && !relu; }
+  bool adds() const { return alpha == T(1) && beta == T(1) && bias.data == nullptr && !relu; }
   Finish at(int64_t i, int64_t j) const {
     Finish f = *this;
     if (bias.data != nullptr) f.bias.data = bias.at(i, j);
@@ -209,7 +215,11 @@ template <class T, int R, int N, class A, class B>
   }
   Vec<T> sum[R * N];
   multiply<T, R, N>(k, a, b, last, sum);
-  if (finish.plain()) {
+  const bool adds = finish.adds() && last == kLanes<T>;
+  if (adds) {
+    repeat<R * N>([&](auto x) RL_INLINE { sum[x.value] += load(c + x.value / N * c_row + x.value % N * kLanes<T>); });
+  }
+  if (adds || finish.plain()) {
     repeat<R * N>([&](auto x) RL_INLINE {
       constexpr int i = x.value / N, j = x.value % N;
       T* to = c + i * c_row + j * kLanes<T>;
@@ -239,11 +249,10 @@ struct RowsB {
 
 // Copies of a block: A by rows of a fixed stride, so that a tile needs one pointer; B by panels of kVecs vectors'
 // width.
-template <class T>
 constexpr int64_t kDepth = 256;
 template <class T>
 constexpr int64_t kStride =
-    kDepth<T> + 64 / static_cast<int64_t>(sizeof(T));  // off the power of two: spreads over the cache sets
+    kDepth + 64 / static_cast<int64_t>(sizeof(T));  // off the power of two: spreads over the cache sets
 template <class T>
 constexpr int64_t kPanel = kVecs * kLanes<T>;
 
@@ -286,45 +295,68 @@ inline void direct_rows(int rows, int64_t n, int64_t k, StridedA<T> a, RowsB<T> 
 
 // ---- packing
 
-// dst[i * dst_row + j] = plane of src(i, j): one block of A, or one panel of B.
+// dst[i * dst_row + j] = src(i, j), whose parts lie beside each other.
 template <class E>
-void pack(const typename E::Stored* src, int64_t row, int64_t col, int64_t rows, int64_t cols, int plane,
-          typename E::Compute* dst, int64_t dst_row) {
+void pack(const typename E::Stored* src, int64_t row, int64_t col, int64_t rows, int64_t cols, typename E::Compute* dst,
+          int64_t dst_row) {
   using T = typename E::Compute;
   if constexpr (kOwn<E>) {
     const T* from = reinterpret_cast<const T*>(src);
     if (col == 1) {
       for (int64_t i = 0; i < rows; ++i) {
-        std::memcpy(dst + i * dst_row, from + i * row, static_cast<size_t>(cols) * sizeof(T));
+        std::memcpy(dst + i * dst_row, src + i * row, static_cast<size_t>(cols) * sizeof(*src));
       }
       return;
     }
-    if (row == 1) return transpose(from, col, cols, rows, dst, dst_row);
+    if (E::parts == 1 && row == 1) return transpose(from, col, cols, rows, dst, dst_row);
   }
   for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < cols; ++j) dst[i * dst_row + j] = E::get(src[i * row + j * col], plane);
+    for (int64_t j = 0; j < cols; ++j) {
+      for (int x = 0; x < E::parts; ++x) dst[i * dst_row + j * E::parts + x] = E::get(src[i * row + j * col], x);
+    }
   }
 }
 
+// (re, im) -> (-im, re) of the complex numbers in a vector.
+template <class T>
+inline Vec<T> times_i(Vec<T> v) {
+  Vec<T> sign, swapped;
+#if defined(__clang__)
+  for (int i = 0; i < kLanes<T>; ++i) swapped[i] = v[i ^ 1];
+#else
+  Vec<IntOf<T>> other;
+  repeat<kLanes<T>>([&](auto i) RL_INLINE { other[i.value] = i.value ^ 1; });
+  swapped = __builtin_shuffle(v, other);
+#endif
+  repeat<kLanes<T>>([&](auto i) RL_INLINE { sign[i.value] = i.value % 2 == 0 ? T(-1) : T(1); });
+  return swapped * sign;
+}
+
+// One panel of B, `width` columns wide.
 template <class E>
-void pack_b(const typename E::Stored* src, int64_t row, int64_t col, int64_t depth, int64_t n, int plane,
-            typename E::Compute* dst) {
+void pack_panel(const typename E::Stored* src, int64_t row, int64_t col, int64_t depth, int64_t width,
+                typename E::Compute* dst) {
   using T = typename E::Compute;
-  for (int64_t j = 0; j < n; j += kPanel<T>, dst += kDepth<T> * kPanel<T>) {
-    const int64_t width = least(n - j, kPanel<T>);
-    if (width < kPanel<T>) std::memset(dst, 0, static_cast<size_t>(depth * kPanel<T>) * sizeof(T));
-    if constexpr (kOwn<E>) {
-      if (col == 1 && width == kPanel<T>) {
-        const T* from = reinterpret_cast<const T*>(src) + j;
-        for (int64_t p = 0; p < depth; ++p) {
-          repeat<kVecs>([&](auto x) RL_INLINE {
-            store(dst + p * kPanel<T> + x.value * kLanes<T>, load(from + p * row + x.value * kLanes<T>));
-          });
-        }
-        continue;
+  constexpr int64_t full = kPanel<T> / E::parts;
+  if (width < full) std::memset(dst, 0, static_cast<size_t>(depth * E::parts * kPanel<T>) * sizeof(T));
+  if constexpr (kOwnReal<E>) {
+    if (col == 1 && width == full) {
+      const T* from = reinterpret_cast<const T*>(src);
+      for (int64_t p = 0; p < depth; ++p) {
+        repeat<kVecs>([&](auto x) RL_INLINE {
+          store(dst + p * kPanel<T> + x.value * kLanes<T>, load(from + p * row + x.value * kLanes<T>));
+        });
       }
+      return;
     }
-    pack<E>(src + j * col, row, col, depth, width, plane, dst, kPanel<T>);
+  }
+  pack<E>(src, row, col, depth, width, dst, E::parts * kPanel<T>);
+  if constexpr (E::parts == 2) {
+    for (int64_t p = 0; p < depth; ++p, dst += 2 * kPanel<T>) {
+      repeat<kVecs>([&](auto x) RL_INLINE {
+        store(dst + kPanel<T> + x.value * kLanes<T>, times_i<T>(load(dst + x.value * kLanes<T>)));
+      });
+    }
   }
 }
 
@@ -335,7 +367,7 @@ template <class T>
 void multiply_block(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c, int64_t c_row,
                     const Finish<T>& finish) {
   const int64_t tiles = parts(m, kRows<T>);
-  for (int64_t j = 0; j < n; j += kPanel<T>, b += kDepth<T> * kPanel<T>) {
+  for (int64_t j = 0; j < n; j += kPanel<T>, b += kDepth * kPanel<T>) {
     const int64_t width = least(n - j, kPanel<T>), vecs = parts(width, kLanes<T>),
                   last = width - (vecs - 1) * kLanes<T>;
     for (int64_t t = 0, i = 0; t < tiles; ++t) {
@@ -374,77 +406,24 @@ inline Finish<T> finish_of(const GemmArgs& g) {
   return finish;
 }
 
-template <class T>
-constexpr int64_t kBlockRows = 1024 / static_cast<int64_t>(sizeof(T));  // of A, which stay in the second-level cache
-
-template <class T>
-constexpr int64_t block_bytes(int64_t m, int64_t n, int planes, bool staged) {
-  const int64_t cols = parts(n, kPanel<T>) * kPanel<T>, a_rows = least(m, kBlockRows<T>);
-  return planes * static_cast<int64_t>(sizeof(T)) * (a_rows * kStride<T> + cols * kDepth<T> + (staged ? m * cols : 0));
-}
-
-// The block (m, n) of C at (0, 0) of the operands, for types that compute in themselves. C is contiguous along its
-// rows, or, if `turned`, along its columns, with beta 0: then the sums wait in a block of their own and are transposed.
-template <class T>
-void blocked(const GemmArgs& g, const Operands<T>& o, int64_t m, int64_t n, bool turned) {
-  const int64_t cols = parts(n, kPanel<T>) * kPanel<T>;
-  T* pa = static_cast<T*>(gemm_scratch(block_bytes<T>(m, n, 1, turned)));
-  T* pb = pa + least(m, kBlockRows<T>) * kStride<T>;
-  T* sums = turned ? pb + cols * kDepth<T> : o.c.data;
-  const int64_t row = turned ? cols : o.c.row;
-  Finish<T> finish = finish_of<T>(g);
-  finish.bias.data = nullptr, finish.relu = false;
-  for (int64_t p = 0; p < g.k; p += kDepth<T>) {
-    const int64_t depth = least(g.k - p, kDepth<T>);
-    pack_b<ScalarType<T, T>>(o.b.at(p, 0), o.b.row, o.b.col, depth, n, 0, pb);
-    if (p + depth == g.k) finish.bias = o.bias, finish.relu = g.relu;
-    for (int64_t i = 0; i < m; i += kBlockRows<T>) {
-      const int64_t rows = least(m - i, kBlockRows<T>);
-      pack<ScalarType<T, T>>(o.a.at(i, p), o.a.row, o.a.col, rows, depth, 0, pa, kStride<T>);
-      multiply_block<T>(rows, n, depth, pa, pb, sums + i * row, row, finish.at(i, 0));
-    }
-    finish.beta = 1;
-  }
-  if (turned) transpose(sums, cols, m, n, o.c.data, o.c.col);
-}
-
+// c = finish(sum), element by element: for what does not compute in itself, or whose C is not contiguous.
 template <class E>
-void staged(const GemmArgs& g, const Operands<typename E::Stored>& o, int64_t m, int64_t n) {
+void finish_block(const GemmArgs& g, const Operands<typename E::Stored>& o, int64_t m, int64_t n,
+                  const typename E::Compute* sums, int64_t row) {
   using T = typename E::Compute;
-  constexpr int planes = E::planes;
-  const int64_t cols = parts(n, kPanel<T>) * kPanel<T>, a_size = m * kStride<T>, b_size = cols * kDepth<T>,
-                c_size = m * cols;
-  T* pa = static_cast<T*>(gemm_scratch(block_bytes<T>(m, n, planes, true)));
-  T* pb = pa + planes * a_size;
-  T* sums = pb + planes * b_size;
-  std::memset(sums, 0, static_cast<size_t>(planes * c_size) * sizeof(T));
-  Finish<T> finish;
-  finish.beta = 1;
-  for (int64_t p = 0; p < g.k; p += kDepth<T>) {
-    const int64_t depth = least(g.k - p, kDepth<T>);
-    for (int x = 0; x < planes; ++x) {
-      pack<E>(o.a.at(0, p), o.a.row, o.a.col, m, depth, x, pa + x * a_size, kStride<T>);
-      pack_b<E>(o.b.at(p, 0), o.b.row, o.b.col, depth, n, x, pb + x * b_size);
-    }
-    for (int x = 0; x < planes; ++x) {
-      for (int y = 0; y < planes; ++y) {  // i * i = -1
-        finish.alpha = x + y == 2 ? T(-1) : T(1);
-        multiply_block<T>(m, n, depth, pa + x * a_size, pb + y * b_size, sums + (x ^ y) * c_size, cols, finish);
-      }
-    }
-  }
   const bool reads = !is_zero(g.beta);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       auto& c = *o.c.at(i, j);
-      T v[2] = {sums[i * cols + j], T(0)};
-      if constexpr (planes == 1) {
+      const T* sum = sums + i * row + j * E::parts;
+      T v[2] = {sum[0], T(0)};
+      if constexpr (E::parts == 1) {
         v[0] *= scalar<T>(g.alpha);
         if (reads) v[0] += scalar<T>(g.beta) * E::get(c, 0);
         if (o.bias.data != nullptr) v[0] += E::get(*o.bias.at(i, j), 0);
         if (g.relu) v[0] = v[0] < T(0) ? T(0) : v[0];
       } else {
-        const T re = v[0], im = sums[c_size + i * cols + j];
+        const T re = sum[0], im = sum[1];
         const T alpha_re = static_cast<T>(g.alpha.re), alpha_im = static_cast<T>(g.alpha.im);
         v[0] = alpha_im == 0 ? re * alpha_re : re * alpha_re - im * alpha_im;
         v[1] = alpha_im == 0 ? im * alpha_re : re * alpha_im + im * alpha_re;
@@ -462,6 +441,51 @@ void staged(const GemmArgs& g, const Operands<typename E::Stored>& o, int64_t m,
       E::put(c, v);
     }
   }
+}
+
+// Where the sums of a blocked product go.
+enum class Sums { InPlace, Turned, Staged };  // C; transposed into C, which is not read; through finish_block
+
+// The block (m, n) of C at (0, 0) of the operands: some columns of B are copied, then block after block of A.
+template <class E>
+void blocked(const GemmArgs& g, const Operands<typename E::Stored>& o, int64_t m, int64_t n, Sums where) {
+  using T = typename E::Compute;
+  constexpr int64_t depth_step = kDepth / E::parts, width = kPanel<T> / E::parts,
+                    most_rows = 1024 / static_cast<int64_t>(sizeof(T));
+  const int64_t row_step = parts(m, parts(m, most_rows)), cols = parts(n, width) * kPanel<T>,
+                a_size = row_step * kStride<T>, b_size = cols * kDepth, c_size = where == Sums::InPlace ? 0 : m * cols;
+  T* pa = static_cast<T*>(gemm_scratch((a_size + b_size + c_size) * static_cast<int64_t>(sizeof(T))));
+  T* pb = pa + a_size;
+  T* sums = pb + b_size;
+  int64_t row = cols;
+  Finish<T> finish;
+  if (where != Sums::Staged) finish = finish_of<T>(g), finish.bias.data = nullptr, finish.relu = false;
+  if constexpr (kOwn<E>) {
+    if (where == Sums::InPlace) sums = reinterpret_cast<T*>(o.c.data), row = o.c.row * E::parts;
+  }
+  if (g.k == 0) std::memset(sums, 0, static_cast<size_t>(c_size) * sizeof(T));
+  for (int64_t p = 0; p < g.k; p += depth_step) {
+    const int64_t depth = least(g.k - p, depth_step);
+    for (int64_t j = 0; j < n; j += width) {
+      pack_panel<E>(o.b.at(p, j), o.b.row, o.b.col, depth, least(n - j, width), pb + j * E::parts * kDepth);
+    }
+    if constexpr (kOwn<E>) {
+      if (where != Sums::Staged && p + depth == g.k) {
+        finish.bias = {reinterpret_cast<const T*>(o.bias.data), o.bias.row * E::parts, o.bias.col};
+        finish.relu = g.relu;
+      }
+    }
+    for (int64_t i = 0; i < m; i += row_step) {
+      const int64_t rows = least(m - i, row_step);
+      pack<E>(o.a.at(i, p), o.a.row, o.a.col, rows, depth, pa, kStride<T>);
+      multiply_block<T>(rows, n * E::parts, depth * E::parts, pa, pb, sums + i * row, row, finish.at(i, 0));
+    }
+    finish.beta = 1;
+  }
+  if constexpr (kOwnReal<E>) {
+    if (where == Sums::Turned) return transpose(sums, cols, m, n, o.c.data, o.c.col);
+  }
+  if (where == Sums::Staged) finish_block<E>(g, o, m, n, sums, cols);
 }
 
 // ---- direct products
@@ -621,7 +645,7 @@ template <class T>
 [[gnu::noinline]] void direct_copied(const GemmArgs& g, Operands<T> o, const Finish<T>& finish) {
   const int64_t n = parts(g.n, kLanes<T>) * kLanes<T>;
   alignas(64) T copy[kDirectB<T> + kDirectB<T>];
-  pack<ScalarType<T, T>>(o.b.data, o.b.row, o.b.col, g.k, g.n, 0, copy, n);
+  pack<ScalarType<T, T>>(o.b.data, o.b.row, o.b.col, g.k, g.n, copy, n);
   o.b = {copy, n, 1};
   direct<T>(g.m, g.n, g.k, o, finish);
 }
@@ -681,24 +705,34 @@ bool run_in_place(const GemmArgs& g, int64_t batch) {
   return true;
 }
 
-// Blocks of C that fit the second-level cache, and enough of them to go round.
+// Where the sums of this product go.
+template <class E>
+Sums sums_of(const GemmArgs& g) {
+  if (!kOwn<E> || g.k == 0) return Sums::Staged;
+  if (E::parts == 2) {
+    const bool real = g.alpha.im == 0 && g.beta.im == 0 && (g.bias == nullptr || g.bias_col == 1);
+    return g.c_col == 1 && real ? Sums::InPlace : Sums::Staged;
+  }
+  if (g.c_col == 1 || g.n == 1) return Sums::InPlace;
+  return g.c_row == 1 && is_zero(g.beta) ? Sums::Turned : Sums::Staged;
+}
+
+// Blocks of C, so that the columns of B fit the second-level cache, and enough of them to go round.
 template <class E>
 void run_blocked(const GemmArgs& g, int64_t batch) {
   using S = typename E::Stored;
-  using T = typename E::Compute;
-  const bool turned = g.c_row == 1 && g.c_col != 1 && is_zero(g.beta);
-  const bool in_place = kOwn<E> && (g.c_col == 1 || g.n == 1 || turned) && g.k > 0;
-  // B is copied once for all rows of a block: the more rows, the less copying.
-  const int64_t most_rows = in_place && !turned ? 4 * kBlockRows<T> : kBlockRows<T>;
-  const int64_t most_cols = 4096 / static_cast<int64_t>(sizeof(T));
+  constexpr int64_t width = kPanel<typename E::Compute> / E::parts, weight = E::parts * E::parts;
+  const Sums where = sums_of<E>(g);
+  const int64_t most_rows = where == Sums::InPlace ? 1024 : 256, most_cols = 4096 / static_cast<int64_t>(sizeof(S));
   int64_t row_blocks = parts(g.m, most_rows), col_blocks = parts(g.n, most_cols);
   const int64_t tasks = num_threads() == 1 ? 1 : 2 * num_threads();
-  while (batch * row_blocks * col_blocks < tasks && work(g.m / row_blocks, g.n / col_blocks, g.k) > kTaskWork) {
+  while (batch * row_blocks * col_blocks < tasks &&
+         weight * work(g.m / row_blocks, g.n / col_blocks, g.k) > kTaskWork) {
     ++(g.m / row_blocks > g.n / col_blocks ? row_blocks : col_blocks);
   }
-  const int64_t block_m = parts(g.m, row_blocks), block_n = parts(parts(g.n, col_blocks), kPanel<T>) * kPanel<T>;
+  const int64_t block_m = parts(g.m, row_blocks), block_n = parts(parts(g.n, col_blocks), width) * width;
   row_blocks = parts(g.m, block_m), col_blocks = parts(g.n, block_n);
-  const int64_t grain = static_cast<int64_t>(kTaskWork / work(block_m, block_n, g.k + 1)) + 1;
+  const int64_t grain = static_cast<int64_t>(kTaskWork / (weight * work(block_m, block_n, g.k + 1))) + 1;
   parallel_for(0, batch * row_blocks * col_blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t x = begin; x < end; ++x) {
       Operands<S> o = operands<S>(g, x / (row_blocks * col_blocks));
@@ -707,14 +741,7 @@ void run_blocked(const GemmArgs& g, int64_t batch) {
       o.b.data = o.b.at(0, j);
       o.c.data = o.c.at(i, j);
       if (o.bias.data != nullptr) o.bias.data = o.bias.at(i, j);
-      const int64_t m = least(g.m - i, block_m), n = least(g.n - j, block_n);
-      if constexpr (kOwn<E>) {
-        if (in_place) {
-          blocked<T>(g, o, m, n, turned);
-          continue;
-        }
-      }
-      staged<E>(g, o, m, n);
+      blocked<E>(g, o, least(g.m - i, block_m), least(g.n - j, block_n), where);
     }
   });
 }
@@ -734,7 +761,7 @@ template <class E>
 void run(const GemmArgs& g) {
   using T = typename E::Compute;
   const bool by_shape = !g_determinism.batch_invariant;  // the way of a product may depend on its size
-  if constexpr (kOwn<E>) {                               // the shortest way for the commonest small product
+  if constexpr (kOwnReal<E>) {                           // the shortest way for the commonest small product
     if (by_shape && g.batch_ndim == 0 && g.b_col == 1 && g.c_col == 1 && g.m > 1 && g.n > 1 && is_small<T>(g)) {
       return direct<T>(g.m, g.n, g.k, operands<T>(g, 0), finish_of<T>(g));
     }
@@ -743,9 +770,9 @@ void run(const GemmArgs& g) {
   for (int d = 0; d < g.batch_ndim; ++d) batch *= g.batch_sizes[d];
   if (batch == 0 || g.m == 0 || g.n == 0) return;
   // C is to be contiguous along its rows, a single column to be a row.
-  const bool turned = g.n == 1 ? g.m != 1 : g.c_col != 1 && g.c_row == 1;
+  const bool turned = g.n == 1 ? g.m != 1 || !by_shape : g.c_col != 1 && g.c_row == 1;
   const GemmArgs plain = turned ? transposed(g) : g;
-  if constexpr (kOwn<E>) {
+  if constexpr (kOwnReal<E>) {
     if (!by_shape) return run_blocked<E>(plain, batch);
     if (run_in_place<T>(plain, batch)) return;
     // Few rows times a B that is contiguous along k: transposing A and C is less work than transposing B.
