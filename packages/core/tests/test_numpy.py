@@ -84,8 +84,15 @@ def test_ufuncs_of_several_operands_and_out():
     assert np.add(x, x, out=target) is target
     whole, parts = np.modf(torch.tensor([1.25]))
     assert (whole.tolist(), parts.tolist()) == ([0.25], [1.0])
+
+
+def test_tensors_that_require_a_gradient_are_no_arrays():
+    pytest.importorskip("rushlight.autograd", exc_type=ImportError)
+    x = torch.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="requires grad"):
-        np.sin(torch.ones(2, requires_grad=True))
+        np.sin(x)
+    with pytest.raises(BufferError, match="requires a gradient"):
+        memoryview(x)
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "any", "all", "cumsum", "argmax"])
@@ -184,8 +191,6 @@ def test_memoryview(dtype):
     np.asarray(view)[0, 1] = 0
     assert x[1, 0] == 0
     assert bytes(memoryview(x)) == x.numpy().tobytes()
-    with pytest.raises(BufferError, match="requires a gradient"):
-        memoryview(torch.ones(2, requires_grad=True))
     with pytest.raises(BufferError, match="another device"):
         memoryview(torch.ones(2, device="meta"))
     assert memoryview(torch.from_numpy(np.broadcast_to(np.ones(1), 3))).readonly
