@@ -108,8 +108,10 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
                 value
                 for name, value in sorted(vars(module).items())
                 if not name.startswith("_")
-                and isinstance(value, _C.Operator | FunctionType)
-                and (isinstance(value, _C.Operator) or hasattr(value, "_overridable"))
+                and (
+                    isinstance(value, _C.Operator)
+                    or (isinstance(value, FunctionType) and "_overridable" in vars(value))
+                )
             ]
             if functions:
                 found[module] = functions

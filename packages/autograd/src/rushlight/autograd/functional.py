@@ -195,14 +195,11 @@ def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         >>> rushlight.autograd.functional.vhp(lambda x: (x ** 3).sum(), rushlight.ones(2), rushlight.ones(2))
         (tensor(2.), tensor([6., 6.]))
     """
-    with enable_grad():
-        leaves, single = _leaves("vhp", inputs, create_graph)
-        vector = _vector(v, leaves, "input to the user-provided function is")
-        out = _number("vhp", func(*leaves), strict)
-        gradient = _gradient(out, leaves, strict)
-        grads = _grad(_filled(gradient, leaves), leaves, vector, create_graph)
-        _refuse_independent(grads, strict, "The hessian of the user-provided function is independent of input {}.")
-    return _shaped((out,), True, create_graph), _shaped(_filled(grads, leaves), single, create_graph)
+
+    def product(gradient: Tensors, leaves: Tensors, vector: Any) -> Any:
+        return _grad(gradient, leaves, vector, create_graph)
+
+    return _hessian_product("vhp", func, inputs, v, create_graph, strict, product)
 
 
 def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
@@ -222,14 +219,24 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         >>> rushlight.autograd.functional.hvp(lambda x: (x ** 3).sum(), rushlight.ones(2), rushlight.ones(2))
         (tensor(2.), tensor([6., 6.]))
     """
-    with enable_grad():
-        leaves, single = _leaves("hvp", inputs, create_graph)
-        vector = _vector(v, leaves, "input to the user-provided function is")
-        out = _number("hvp", func(*leaves), strict)
-        gradient = _filled(_gradient(out, leaves, strict), leaves)
+
+    def product(gradient: Tensors, leaves: Tensors, vector: Any) -> Any:
         dual = tuple(rushlight.zeros_like(leaf).requires_grad_() for leaf in leaves)
         products = _grad(gradient, leaves, dual, create_graph=True)
-        grads = _grad(_filled(products, leaves), dual, vector, create_graph)
+        return _grad(_filled(products, leaves), dual, vector, create_graph)
+
+    return _hessian_product("hvp", func, inputs, v, create_graph, strict, product)
+
+
+def _hessian_product(
+    who: str, func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool, product: Function
+) -> Any:
+    """The function's result and `product(gradient, leaves, vector)`, shaped as the inputs."""
+    with enable_grad():
+        leaves, single = _leaves(who, inputs, create_graph)
+        vector = _vector(v, leaves, "input to the user-provided function is")
+        out = _number(who, func(*leaves), strict)
+        grads = product(_filled(_gradient(out, leaves, strict), leaves), leaves, vector)
         _refuse_independent(grads, strict, "The hessian of the user-provided function is independent of input {}.")
     return _shaped((out,), True, create_graph), _shaped(_filled(grads, leaves), single, create_graph)
 

@@ -290,6 +290,11 @@ _KINDS = {
 }
 
 
+_NORM = """"backward" scales the inverse by 1/n (the default), "forward" the transform by 1/n, "ortho" both by
+                1/sqrt(n)."""
+_RAISES = "RuntimeError: There are no points, `norm` is unknown, or the dtype does not fit."
+
+
 def _one_dimension(kind: str, rule: Callable[..., Any]) -> Op:
     what, result = _KINDS[kind]
     return (
@@ -302,14 +307,13 @@ def _one_dimension(kind: str, rule: Callable[..., Any]) -> Op:
             input: Tensor; integers compute in the default dtype.
             n: Number of points of the signal: the input is cut, or padded with zeros, to fit.
             dim: Dimension.
-            norm: "backward" scales the inverse by 1/n (the default), "forward" the transform by 1/n, "ortho" both by
-                1/sqrt(n).
+            norm: {_NORM}
 
         Returns:
             {result.capitalize()} tensor.
 
         Raises:
-            RuntimeError: There are no points, `norm` is unknown, or the dtype does not fit.
+            {_RAISES}
         """,
         )
         .composite(lambda self, n, dim, norm: rule(self, n, dim, norm))
@@ -341,14 +345,13 @@ def _dimensions(kind: str, suffix: str, rule: Callable[..., Any], reference: Cal
             s: Number of points of the signal in each dimension, -1 for what it has; the input is cut, or padded with
                 zeros, to fit.
             dim: Dimensions, by default {"all, or as many of the last as `s` has" if suffix == "n" else "the last two"}.
-            norm: "backward" scales the inverse by 1/n (the default), "forward" the transform by 1/n, "ortho" both by
-                1/sqrt(n).
+            norm: {_NORM}
 
         Returns:
             {result.capitalize()} tensor.
 
         Raises:
-            RuntimeError: There are no points, `norm` is unknown, or the dtype does not fit.
+            {_RAISES}
         """,
         )
         .composite(lambda self, s, dim, norm: rule(self, s, dim, norm))
@@ -421,7 +424,7 @@ def _frequencies(name: str, n: int, d: float, dtype: Any, device: Any, half: boo
         return _C.tensor(cycles / np.float64(n * d), dtype=dtype, device=device)
 
 
-def _frequency_op(name: str, half: bool, reference: Any) -> Op:
+def _frequency_op(name: str, half: bool) -> Op:
     options = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
     return (
         Op(
@@ -450,13 +453,13 @@ def _frequency_op(name: str, half: bool, reference: Any) -> Op:
                 for args in ((5,), (6, 0.5), (1,))
                 if dtype.is_floating_point
             ),
-            lambda n, d=1.0, *, dtype, device: reference(n, d),
+            lambda n, d=1.0, *, dtype, device: getattr(np.fft, name)(n, d),
         )
     )
 
 
-fftfreq = _frequency_op("fftfreq", False, np.fft.fftfreq)
-rfftfreq = _frequency_op("rfftfreq", True, np.fft.rfftfreq)
+fftfreq = _frequency_op("fftfreq", False)
+rfftfreq = _frequency_op("rfftfreq", True)
 
 
 def _shift(x: Any, dim: Any, back: bool) -> Any:
@@ -467,18 +470,18 @@ def _shift(x: Any, dim: Any, back: bool) -> Any:
     return x.roll([(n + 1) // 2 if back else n // 2 for n in sizes], dims)
 
 
-def _shift_op(name: str, back: bool, doc: str, reference: Any) -> Op:
+def _shift_op(name: str, back: bool, doc: str) -> Op:
     return (
         Op(f"fft::{name}(Tensor self, int[1]? dim=None) -> Tensor", family=COMPOSITE, out=False, doc=doc)
         .composite(lambda self, dim: _shift(self, dim, back))
-        .samples(_calls(((5,),), ((4, 3),), ((4, 3), (0,)), ((4, 3), -1)), reference)
+        .samples(
+            _calls(((5,),), ((4, 3),), ((4, 3), (0,)), ((4, 3), -1)), lambda x, dim=None: getattr(np.fft, name)(x, dim)
+        )
     )
 
 
-fftshift = _shift_op(
-    "fftshift", False, "A spectrum with the zero frequency in the middle of `dim`, by default all.", np.fft.fftshift
-)
-ifftshift = _shift_op("ifftshift", True, "The inverse of `fftshift`.", np.fft.ifftshift)
+fftshift = _shift_op("fftshift", False, "A spectrum with the zero frequency in the middle of `dim`, by default all.")
+ifftshift = _shift_op("ifftshift", True, "The inverse of `fftshift`.")
 
 # -- short pieces of a signal
 
