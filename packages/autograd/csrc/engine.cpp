@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "anomaly.h"
 #include "call.h"
@@ -12,6 +13,7 @@ namespace rl {
 namespace {
 
 constexpr int32_t kNone = -1;
+uint64_t g_passes = 0;
 
 // What a pass knows of a node: the gradients that arrived so far.
 struct State {
@@ -42,9 +44,11 @@ struct Task {
   std::vector<Capture> captures;
   std::vector<std::pair<uint64_t, uint32_t>> queue;  // heap of (sequence, slot)
   std::unordered_map<const Node*, uint32_t> elsewhere;
-  std::vector<Ref<Node>> input_nodes;
+  const std::vector<Root>& roots;
+  uint64_t number;
+  std::unordered_set<const Node*> reached;  // by a pass that is not selective; found when first asked for
 
-  explicit Task(const PassOptions& o) : options(o) {}
+  Task(const PassOptions& o, const std::vector<Root>& roots) : options(o), roots(roots), number(++g_passes) {}
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
   ~Task() {
@@ -104,9 +108,10 @@ struct Task {
   }
 
   void send(const Edge& e, Ref<> grad);
-  void select(const std::vector<Root>& roots, const std::vector<Tensor*>& inputs);
+  void select(const std::vector<Input>& inputs);
   void process(uint32_t slot);
-  void run(const std::vector<Root>& roots);
+  void run();
+  bool reaches(const Node*);
 };
 
 bool Needs::operator()(uint32_t edge) const {
@@ -254,12 +259,11 @@ void Task::send(const Edge& e, Ref<> grad) {
 }
 
 // Marks what has to run so that the inputs get their gradients. Nothing older than the oldest input matters.
-void Task::select(const std::vector<Root>& roots, const std::vector<Tensor*>& inputs) {
+void Task::select(const std::vector<Input>& inputs) {
   selective = true;
   uint64_t oldest = UINT64_MAX;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    Edge e = gradient_edge(inputs[i]);
-    Ref<Node> hold(e.node);
+    const Edge& e = inputs[i].edge;
     captures.push_back({e.index, {}, kNone});
     if (!e.node) raise(PyExc_RuntimeError, "One of the differentiated Tensors does not require grad");
     oldest = std::min(oldest, e.node->sequence);
@@ -271,7 +275,6 @@ void Task::select(const std::vector<Root>& roots, const std::vector<Tensor*>& in
       captures.back().next = states[slot].capture;
       states[slot].capture = static_cast<int32_t>(i);
     }
-    input_nodes.push_back(std::move(hold));
   }
   std::vector<std::pair<uint32_t, uint32_t>> stack;  // (slot, next edge)
   std::vector<bool> visited(states.size());
@@ -433,7 +436,26 @@ void Task::process(uint32_t slot) {
   }
 }
 
-void Task::run(const std::vector<Root>& roots) {
+bool Task::reaches(const Node* n) {
+  if (selective) {
+    int32_t slot = find(n);
+    return slot != kNone && (states[slot].execute || states[slot].capture != kNone);
+  }
+  if (reached.empty()) {
+    std::vector<const Node*> stack;
+    for (const Root& r : roots) stack.push_back(r.edge.node);
+    while (!stack.empty()) {
+      const Node* at = stack.back();
+      stack.pop_back();
+      if (!reached.insert(at).second) continue;
+      for (uint32_t i = 0; i < at->nedges; ++i)
+        if (at->edges[i].node) stack.push_back(at->edges[i].node);
+    }
+  }
+  return reached.count(n);
+}
+
+void Task::run() {
   for (const Root& r : roots) send(r.edge, Ref<>::borrow(r.grad));
   while (!queue.empty()) {
     std::pop_heap(queue.begin(), queue.end());
@@ -446,32 +468,34 @@ void Task::run(const std::vector<Root>& roots) {
 
 namespace {
 
-thread_local const Task* t_task = nullptr;  // the innermost pass of this thread
+thread_local Task* t_task = nullptr;  // the innermost pass of this thread
 
 struct TaskScope {
-  const Task* before;
-  explicit TaskScope(const Task* task) : before(std::exchange(t_task, task)) {}
+  Task* before;
+  explicit TaskScope(Task* task) : before(std::exchange(t_task, task)) {}
   ~TaskScope() { t_task = before; }
 };
 
 }  // namespace
 
 bool is_selective_pass() { return t_task && t_task->selective; }
+uint64_t pass_number() { return t_task ? t_task->number : 0; }
+bool pass_reaches(const Node* n) { return t_task && t_task->reaches(n); }
 
-std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Tensor*>& inputs,
+std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Input>& inputs,
                                 const PassOptions& options) {
   ThreadBitsScope mode(options.create_graph ? 0u : kNoGrad, options.create_graph ? kNoGrad : 0u);
-  Task task(options);
+  Task task(options, roots);
   TaskScope scope(&task);
-  if (!inputs.empty()) task.select(roots, inputs);
-  task.run(roots);
+  if (!inputs.empty()) task.select(inputs);
+  task.run();
   std::vector<Ref<>> grads;
   for (size_t i = 0; i < inputs.size(); ++i) {
     Ref<>& g = task.captures[i].grad;
     if (!options.accumulate)
       grads.push_back(std::move(g));
-    else if (g)
-      accumulate(inputs[i], g.get(), false);
+    else if (g && inputs[i].tensor)
+      accumulate(inputs[i].tensor, g.get(), false);
   }
   return grads;
 }

@@ -11,6 +11,12 @@ struct Root {
   PyObject* grad;  // borrowed
 };
 
+// What a pass computes the gradient of.
+struct Input {
+  Edge edge;       // node owned by the caller; null where the tensor requires none
+  Tensor* tensor;  // null where only the edge is known
+};
+
 struct PassOptions {
   bool retain_graph = false;
   bool create_graph = false;
@@ -19,11 +25,14 @@ struct PassOptions {
 
 // Runs backward from the roots. Without inputs every leaf gets its gradient; with inputs only these do.
 // Returns the captured gradients, null where there is none, when !options.accumulate.
-std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Tensor*>& inputs,
+std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Input>& inputs,
                                 const PassOptions& options);
 
-// Whether the innermost pass of this thread runs for given inputs only.
+// About the innermost pass of this thread: whether it runs for given inputs only, its number (0: there is none), and
+// whether it comes by a node.
 bool is_selective_pass();
+uint64_t pass_number();
+bool pass_reaches(const Node*);
 
 // One node on its own: the gradients of its inputs as a tuple, or one if there is one.
 PyObject* apply_node(Node*, PyObject* grads);

@@ -14,13 +14,13 @@ namespace rl {
 
 namespace {
 
-// Tangents belong to a level: when it is left, a new number makes those of before invisible.
-bool g_open = false;
-uint64_t g_level = 0;
+// Tangents belong to a level, and that to a thread: when it is left, its number does not come again.
+uint64_t g_levels = 0;
+thread_local uint64_t t_level = 0;  // 0: none is open
 
 Tensor* known_tangent(const Tensor* t) {
   const Meta* m = meta_if_any(t);
-  return g_open && m && m->tangent && m->tangent_level == g_level ? as_tensor(m->tangent) : nullptr;
+  return t_level && m && m->tangent && m->tangent_level == t_level ? as_tensor(m->tangent) : nullptr;
 }
 
 bool is_dual(const Tensor* t) { return known_tangent(t) || (t->base && known_tangent(t->base)); }
@@ -117,6 +117,15 @@ class Derivative {
     return x;
   }
 
+  static std::vector<Input> inputs_of(const std::vector<Tensor*>& tensors, std::vector<Ref<Node>>& nodes) {
+    std::vector<Input> inputs;
+    for (Tensor* t : tensors) {
+      inputs.push_back({gradient_edge(t), t});
+      nodes.emplace_back(inputs.back().edge.node);
+    }
+    return inputs;
+  }
+
   void find_tangents(PyObject* result) {
     std::vector<Tensor*> outputs = tensors_of(result);
     tangents.resize(outputs.size());
@@ -140,7 +149,7 @@ class Derivative {
       which.push_back(i);
     }
     if (roots.empty()) return;
-    std::vector<Ref<>> products = run_backward(roots, variables_, options);
+    std::vector<Ref<>> products = run_backward(roots, inputs_of(variables_, nodes), options);
     roots.clear();
     for (size_t i = 0; i < products.size(); ++i) {
       if (!products[i] || !requires_grad(tensor(products[i]))) continue;
@@ -150,7 +159,7 @@ class Derivative {
     }
     if (roots.empty()) return;
     options.create_graph = connected_;
-    std::vector<Ref<>> found = run_backward(roots, vectors, options);
+    std::vector<Ref<>> found = run_backward(roots, inputs_of(vectors, nodes), options);
     for (size_t k = 0; k < which.size(); ++k) tangents[which[k]] = std::move(found[k]);
   }
 
@@ -221,7 +230,7 @@ PyObject* write(Call& c, bool connected) {
 PyObject* forward(Call& c, void*) {
   return guard([&]() -> PyObject* {
     const Op* op = c.op;
-    if (!g_open || !op->differentiable || !any_dual(c)) return api->redispatch(c);
+    if (!t_level || !op->differentiable || !any_dual(c)) return api->redispatch(c);
     if (c.out)
       raise(PyExc_NotImplementedError,
             "Trying to use forward AD with %s_out that does not support it because it is an out= function",
@@ -261,17 +270,16 @@ PyObject* forward(Call& c, void*) {
 
 PyObject* open_level(PyObject*, PyObject*) {
   return guard([] {
-    if (g_open) raise(PyExc_RuntimeError, "Nested forward mode AD is not supported at the moment");
-    g_open = true;
-    ++g_level;
+    if (t_level) raise(PyExc_RuntimeError, "Nested forward mode AD is not supported at the moment");
+    t_level = ++g_levels;
     return PyLong_FromLong(0);
   });
 }
 PyObject* close_level(PyObject*, PyObject*) {
-  g_open = false;
+  t_level = 0;
   Py_RETURN_NONE;
 }
-PyObject* level_open(PyObject*, PyObject*) { return PyBool_FromLong(g_open); }
+PyObject* level_open(PyObject*, PyObject*) { return PyBool_FromLong(t_level != 0); }
 
 // The same memory and history without the tangent.
 Ref<> plain(Tensor* t) {
@@ -310,7 +318,7 @@ PyMethodDef functions[] = {{"open_level", open_level, METH_NOARGS, "Opens the le
 
 }  // namespace
 
-bool level_is_open() { return g_open; }
+bool level_is_open() { return t_level; }
 
 // The tangent in the memory order of its tensor, so that what is a view of one is a view of the other.
 static Ref<> laid_out_as(const Tensor* t, const Ref<>& tangent) {
@@ -339,7 +347,7 @@ Ref<> tangent_of(Tensor* t) {
 void set_tangent(Tensor* t, const Ref<>& tangent) {
   Meta& m = meta_of(t);
   Ref<> old(std::exchange(m.tangent, laid_out_as(t, tangent).release()));
-  m.tangent_level = g_level;
+  m.tangent_level = t_level;
   t->flags |= kDual;
 }
 

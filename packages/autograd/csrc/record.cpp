@@ -7,6 +7,7 @@
 #include "anomaly.h"
 #include "call.h"
 #include "forward.h"
+#include "saved.h"
 
 namespace rl {
 
@@ -212,6 +213,7 @@ void register_layers() {
                           {"autograd", 200, kRequiresGrad | kView, kNoGrad, record, nullptr, true}};
   for (const Layer& layer : layers) check(api->register_layer(&layer));
   register_anomaly_layer();
+  register_write_layer();
   register_forward_layer();
 }
 

@@ -95,7 +95,38 @@ PyObject* increment_version(PyObject*, PyObject* o) {
   });
 }
 
+// ---- what runs before in-place writes
+
+constexpr uint32_t kWatchWrites = kFirstFreeThreadBit << 2;
+thread_local PyObject* t_before_write = nullptr;
+
+PyObject* announce_write(Call& c, void*) {
+  return guard([&]() -> PyObject* {
+    {
+      ThreadBitsScope quiet(kNoGrad, kWatchWrites);
+      const auto announce = [](PyObject* o) { Ref<>::check(PyObject_CallOneArg(t_before_write, o)); };
+      for (int i = 0; i < c.op->nparams; ++i)
+        if (c.args[i].is_tensor() && (c.op->params[i].is_write || (c.inplace && i == 0)))
+          announce(object(c.args[i].tensor));
+      if (c.out && is_tensor(c.out)) announce(c.out);
+      if (c.out && PyTuple_Check(c.out))
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(c.out); ++i) announce(PyTuple_GET_ITEM(c.out, i));
+    }
+    return api->redispatch(c);
+  });
+}
+
+// set_before_write(callable on a tensor, or None): the one before.
+PyObject* set_before_write(PyObject*, PyObject* callable) {
+  PyObject* before = t_before_write ? t_before_write : Py_NewRef(Py_None);
+  t_before_write = callable == Py_None ? nullptr : Py_NewRef(callable);
+  uint32_t& word = *api->thread_word();
+  word = t_before_write ? word | kWatchWrites : word & ~kWatchWrites;
+  return before;
+}
+
 PyMethodDef functions[] = {
+    {"set_before_write", set_before_write, METH_O, "What this thread calls with tensors before they are written to."},
     {"increment_version", increment_version, METH_O, "Counts as an in-place write."},
     {"push_saved_hooks", push_saved_hooks, METH_VARARGS, "Installs pack and unpack hooks on this thread."},
     {"pop_saved_hooks", pop_saved_hooks, METH_NOARGS, "Takes the last pair off again."},
@@ -152,6 +183,11 @@ Ref<> unpack_saved(PyObject* o) {
           "Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s. Return a Tensor.",
           Py_TYPE(value.get())->tp_name);
   return p->maker && grad_enabled() ? with_history(as_tensor(value.get()), p->maker, p->output_nr) : value;
+}
+
+void register_write_layer() {
+  const Layer layer = {"writes", 140, kWatchWrites, 0, announce_write, nullptr, true};
+  check(api->register_layer(&layer));
 }
 
 void init_saved(PyObject* module) {

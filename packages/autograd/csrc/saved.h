@@ -16,6 +16,7 @@ bool is_packed(PyObject*);
 // The same memory as `t`, as result `output_nr` of `node`.
 Ref<> with_history(Tensor* t, Node* node, uint32_t output_nr);
 
+void register_write_layer();
 void init_saved(PyObject* module);
 
 }  // namespace rl

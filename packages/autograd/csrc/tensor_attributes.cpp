@@ -17,47 +17,53 @@ const char* dtype_name(DType t) {
   return names[static_cast<int>(t)];
 }
 
-Ref<> size_list(const Tensor* t) {
-  auto list = Ref<>::check(PyList_New(t->ndim));
-  for (int d = 0; d < t->ndim; ++d)
-    PyList_SET_ITEM(list.get(), d, Ref<>::check(PyLong_FromLongLong(t->sizes[d])).release());
+Ref<> size_list(int ndim, const int64_t* sizes) {
+  auto list = Ref<>::check(PyList_New(ndim));
+  for (int d = 0; d < ndim; ++d) PyList_SET_ITEM(list.get(), d, Ref<>::check(PyLong_FromLongLong(sizes[d])).release());
   return list;
 }
 
 // ---- backward
 
-Ref<> implicit_gradient(const Tensor* t) {
-  if (t->numel != 1) raise(PyExc_RuntimeError, "grad can be implicitly created only for scalar outputs");
-  if (is_complex(t->dtype)) {
-    const char* name = t->dtype == DType::Complex64 ? "complex64" : "complex128";
+Ref<> implicit_gradient(const Geometry& t) {
+  if (!std::all_of(t.sizes, t.sizes + t.ndim, [](int64_t n) { return n == 1; }))
+    raise(PyExc_RuntimeError, "grad can be implicitly created only for scalar outputs");
+  if (is_complex(t.dtype)) {
+    const char* name = t.dtype == DType::Complex64 ? "complex64" : "complex128";
     raise(PyExc_RuntimeError, "grad can be implicitly created only for real scalar outputs but got rushlight.%s", name);
   }
-  auto one = Ref<>::check(api->from_number(1, 0, Kind::Int, t->dtype, t->device));
-  if (!t->ndim) return one;
-  return call(ops::expand, {arg(tensor(one)), arg(t->sizes, t->ndim)});
+  auto one = Ref<>::check(api->from_number(1, 0, Kind::Int, t.dtype, t.device));
+  if (!t.ndim) return one;
+  return call(ops::expand, {arg(tensor(one)), arg(t.sizes, t.ndim)});
 }
 
-Ref<> explicit_gradient(PyObject* grad, const Tensor* t, size_t index) {
+Ref<> explicit_gradient(PyObject* grad, const Geometry& t, size_t index) {
   if (!is_tensor(grad))
     raise(PyExc_TypeError, "gradients can be either Tensors or None, but got %s. Pass a Tensor for output %zu.",
           Py_TYPE(grad)->tp_name, index);
   Tensor* g = as_tensor(grad);
-  if (g->ndim != t->ndim || !std::equal(g->sizes, g->sizes + g->ndim, t->sizes))
+  if (g->ndim != t.ndim || !std::equal(g->sizes, g->sizes + g->ndim, t.sizes))
     raise(PyExc_RuntimeError,
           "Mismatch in shape: grad_output[%zu] has a shape of torch.Size(%S) and output[%zu] has a shape of "
           "torch.Size(%S).",
-          index, size_list(g).get(), index, size_list(t).get());
-  if (is_complex(g->dtype) != is_complex(t->dtype))
+          index, size_list(g->ndim, g->sizes).get(), index, size_list(t.ndim, t.sizes).get());
+  if (is_complex(g->dtype) != is_complex(t.dtype))
     raise(PyExc_RuntimeError,
           "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
           "grad_output[%zu] has a "
           "dtype of %s and output[%zu] has a dtype of %s.",
-          index, name(g->dtype), index, name(t->dtype));
-  if (g->device != t->device)
+          index, name(g->dtype), index, name(t.dtype));
+  if (g->device != t.device)
     raise(PyExc_RuntimeError,
           "Mismatch in device: grad_output[%zu] is not on the device of output[%zu]. Move it with .to(output.device).",
           index, index);
-  return g->dtype == t->dtype ? Ref<>::borrow(grad) : call(ops::cast, {arg(g), arg(t->dtype)});
+  return g->dtype == t.dtype ? Ref<>::borrow(grad) : call(ops::cast, {arg(g), arg(t.dtype)});
+}
+
+// A GradientEdge: (node, output_nr, ...).
+bool is_gradient_edge(PyObject* o) {
+  return PyTuple_Check(o) && PyTuple_GET_SIZE(o) >= 2 && PyObject_TypeCheck(PyTuple_GET_ITEM(o, 0), g_node_type) &&
+         PyLong_Check(PyTuple_GET_ITEM(o, 1));
 }
 
 // The arguments of a pass, with what keeps them alive.
@@ -65,29 +71,47 @@ struct Pass {
   std::vector<Root> roots;
   std::vector<Ref<>> keep;
   std::vector<Ref<Node>> nodes;
-  std::vector<Tensor*> inputs;
+  std::vector<Input> inputs;
 
-  void add_root(Tensor* t, PyObject* grad) {
+  // The edge of a tensor, or the one that a GradientEdge names.
+  Edge edge_of(PyObject* o) {
+    Edge edge;
+    if (is_tensor(o)) {
+      edge = gradient_edge(as_tensor(o));
+    } else {
+      edge = {reinterpret_cast<Node*>(Py_NewRef(PyTuple_GET_ITEM(o, 0))),
+              static_cast<uint32_t>(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(o, 1)))};
+      if (edge.index >= edge.node->noutputs) {
+        Ref<Node> drop(edge.node);
+        raise(PyExc_ValueError, "%s: it has %u outputs, got output_nr=%R. Count from 0.", name_of(edge.node),
+              edge.node->noutputs, PyTuple_GET_ITEM(o, 1));
+      }
+    }
+    nodes.emplace_back(edge.node);
+    return edge;
+  }
+
+  void add_root(PyObject* o, PyObject* grad) {
     size_t index = roots.size();
-    Edge edge = gradient_edge(t);
+    Edge edge = edge_of(o);
     if (!edge.node)
       raise(PyExc_RuntimeError, "element %zu of tensors does not require grad and does not have a grad_fn", index);
-    nodes.emplace_back(edge.node);
-    keep.push_back(grad == Py_None ? implicit_gradient(t) : explicit_gradient(grad, t, index));
+    Geometry like = is_tensor(o) ? geometry_of(as_tensor(o)) : output_geometry(edge);
+    keep.push_back(grad == Py_None ? implicit_gradient(like) : explicit_gradient(grad, like, index));
     roots.push_back({edge, keep.back().get()});
   }
 
   void add_input(PyObject* o, const char* who) {
-    if (!is_tensor(o))
+    if (!is_tensor(o) && !is_gradient_edge(o))
       raise(PyExc_TypeError, "%s: inputs are Tensors, got %s. Pass a Tensor or a sequence of Tensors.", who,
             Py_TYPE(o)->tp_name);
-    inputs.push_back(as_tensor(o));
+    inputs.push_back({edge_of(o), is_tensor(o) ? as_tensor(o) : nullptr});
   }
 };
 
 // One thing or a sequence of them, as a tuple.
 Ref<> as_tuple(PyObject* o) {
-  if (is_tensor(o) || !PySequence_Check(o)) return Ref<>::check(PyTuple_Pack(1, o));
+  if (is_tensor(o) || is_gradient_edge(o) || !PySequence_Check(o)) return Ref<>::check(PyTuple_Pack(1, o));
   return Ref<>::check(PySequence_Tuple(o));
 }
 
@@ -101,9 +125,9 @@ void add_roots(Pass& pass, PyObject* tensors, PyObject* grads) {
   }
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* t = PyTuple_GET_ITEM(all.get(), i);
-    if (!is_tensor(t))
+    if (!is_tensor(t) && !is_gradient_edge(t))
       raise(PyExc_TypeError, "backward: starts from Tensors, got %s at index %zd.", Py_TYPE(t)->tp_name, i);
-    pass.add_root(as_tensor(t), given ? PyTuple_GET_ITEM(given.get(), i) : Py_None);
+    pass.add_root(t, given ? PyTuple_GET_ITEM(given.get(), i) : Py_None);
   }
   pass.keep.push_back(std::move(all));
   if (given) pass.keep.push_back(std::move(given));
@@ -192,14 +216,16 @@ PyObject* grad_function(PyObject*, PyObject* args, PyObject* kwargs) {
     auto results = run_backward(pass.roots, pass.inputs, options);
     auto tuple = Ref<>::check(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
     for (size_t i = 0; i < results.size(); ++i) {
-      const Tensor* t = pass.inputs[i];
       if (!results[i] && !allow)
         raise(PyExc_RuntimeError,
               "The differentiated Tensor at index %zu appears to not have been used in the graph. Set "
               "allow_unused=True if this is the "
               "desired behavior.",
               i);
-      if (!results[i] && fill) results[i] = zeros(t->ndim, t->sizes, t->dtype, t->device);
+      if (!results[i] && fill) {
+        Geometry g = output_geometry(pass.inputs[i].edge);
+        results[i] = zeros(g.ndim, g.sizes, g.dtype, g.device);
+      }
       PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), results[i] ? results[i].release() : Py_NewRef(Py_None));
     }
     return tuple.release();
@@ -207,6 +233,21 @@ PyObject* grad_function(PyObject*, PyObject* args, PyObject* kwargs) {
 }
 
 PyObject* selective_pass(PyObject*, PyObject*) { return PyBool_FromLong(is_selective_pass()); }
+PyObject* running_pass(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(pass_number()); }
+PyObject* reaches(PyObject*, PyObject* node) {
+  if (!PyObject_TypeCheck(node, g_node_type)) return PyErr_Format(PyExc_TypeError, "pass_reaches: expected a Node");
+  return PyBool_FromLong(pass_reaches(reinterpret_cast<Node*>(node)));
+}
+
+// (node, output_nr) of a tensor; the node is None where it requires no gradient.
+PyObject* gradient_edge_function(PyObject*, PyObject* o) {
+  return guard([&]() -> PyObject* {
+    if (!is_tensor(o)) raise(PyExc_TypeError, "get_gradient_edge: expected a Tensor, got %s.", Py_TYPE(o)->tp_name);
+    Edge edge = gradient_edge(as_tensor(o));
+    Ref<Node> hold(edge.node);
+    return Py_BuildValue("(OI)", edge.node ? object(edge.node) : Py_None, edge.index);
+  });
+}
 
 // ---- attributes
 
@@ -286,7 +327,7 @@ int set_grad(PyObject* self, PyObject* value, void*) {
       raise(PyExc_RuntimeError,
             "attempting to assign a gradient of size '%S' to a tensor of size '%S'. Please ensure that the gradient "
             "and the tensor are the same size",
-            size_list(g).get(), size_list(t).get());
+            size_list(g->ndim, g->sizes).get(), size_list(t->ndim, t->sizes).get());
     Ref<> old(std::exchange(meta_of(t).grad, Py_NewRef(value)));
     return 0;
   });
@@ -398,6 +439,9 @@ PyMethodDef methods[] = {
 PyMethodDef functions[] = {{"backward", WITH_KEYWORDS(backward_function), METH_VARARGS | METH_KEYWORDS, nullptr},
                            {"grad", WITH_KEYWORDS(grad_function), METH_VARARGS | METH_KEYWORDS, nullptr},
                            {"is_selective_pass", selective_pass, METH_NOARGS, nullptr},
+                           {"running_pass", running_pass, METH_NOARGS, "Number of this thread's pass; 0: none runs."},
+                           {"pass_reaches", reaches, METH_O, "Whether this thread's pass comes by a node."},
+                           {"gradient_edge", gradient_edge_function, METH_O, nullptr},
                            {}};
 
 }  // namespace

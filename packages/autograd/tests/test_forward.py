@@ -1,5 +1,7 @@
 """Forward mode through views, writes, backward passes and user functions; test_rules.py has every operator."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -178,3 +180,21 @@ def test_user_functions_that_are_wrong():
             @staticmethod
             def backward(ctx, g):
                 return g
+
+
+def test_levels_belong_to_threads():
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(torch.ones(2), torch.full((2,), 3.0))
+
+        def elsewhere():
+            with pytest.raises(RuntimeError, match="no level exists"):
+                fwAD.make_dual(torch.ones(2), torch.ones(2))
+            with fwAD.dual_level():
+                mine = fwAD.make_dual(torch.ones(2), torch.ones(2))
+                return fwAD.unpack_dual(dual * 2).tangent, fwAD.unpack_dual(mine * 2).tangent
+
+        with ThreadPoolExecutor(1) as pool:
+            foreign, own = pool.submit(elsewhere).result()
+        assert foreign is None
+        np.testing.assert_array_equal(own, [2, 2])
+        np.testing.assert_array_equal(fwAD.unpack_dual(dual * 2).tangent, [6, 6])

@@ -202,3 +202,78 @@ def test_variable_is_tensor():
     assert x.requires_grad
     assert Variable().numel() == 0
     assert torch.detach_(x * 2).is_leaf
+
+
+def test_edges_stand_for_tensors(leaf):
+    x = leaf([1.0, 2.0])
+    y = x * x
+    out = (y * y).sum()
+    edge = graph.get_gradient_edge(y)
+    assert edge.node is y.grad_fn
+    np.testing.assert_allclose(grad(out, edge, retain_graph=True)[0], [2, 8])
+    np.testing.assert_allclose(grad(edge, x, torch.ones(2), retain_graph=True)[0], [2, 4])
+    np.testing.assert_allclose(grad(graph.get_gradient_edge(out), x, retain_graph=True)[0], [4, 32])
+    torch.autograd.backward(out, inputs=[graph.get_gradient_edge(x)])
+    np.testing.assert_allclose(x.grad, [4, 32])
+    with pytest.raises(RuntimeError, match="gradient edge for a Tensor that does not require gradients"):
+        graph.get_gradient_edge(torch.ones(2))
+    with pytest.raises(ValueError, match="it has 1 outputs, got output_nr=3"):
+        grad(graph.GradientEdge(edge.node, 3), x, torch.ones(2))
+
+
+def test_a_hook_on_several_gradients(leaf):
+    x, other = leaf([1.0, 2.0]), leaf([0.0])
+    y = x * 3
+    out = (y * y).sum()
+    seen = []
+    with graph.register_multi_grad_hook((x, y, other), seen.append):
+        out.backward(retain_graph=True)
+        grad(out, y, retain_graph=True)  # which does not come by x
+    out.backward(retain_graph=True)
+    assert len(seen) == 2
+    np.testing.assert_allclose(seen[0][0], [18, 36])
+    np.testing.assert_allclose(seen[0][1], [6, 12])
+    assert seen[0][2] is None
+    assert seen[1][0] is None
+
+    first = []
+    handle = graph.register_multi_grad_hook((x, y), first.append, mode="any")
+    out.backward(retain_graph=True)
+    handle.remove()
+    out.backward()
+    assert len(first) == 1
+    np.testing.assert_allclose(first[0], [6, 12])
+    with pytest.raises(ValueError, match="Expects mode to be one of"):
+        graph.register_multi_grad_hook((x,), print, mode="some")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y: y.sin_(),
+        lambda y: y[0].zero_(),
+        lambda y: torch.mul(torch.ones(2), 5, out=y.detach()),
+        lambda y: y.data.fill_(7),
+    ],
+)
+def test_saved_tensors_may_be_written_to(write, leaf):
+    x = leaf([1.0, 2.0])
+    with graph.allow_mutation_on_saved_tensors() as context:
+        y = x.clone()
+        out = (y**2).sum()
+        write(y)
+        out.backward(retain_graph=True)
+        np.testing.assert_allclose(x.grad, [2, 4])
+        with pytest.raises(RuntimeError, match="cannot be nested"), graph.allow_mutation_on_saved_tensors():
+            pass
+        context.clear()
+        with pytest.raises(AssertionError, match="context in which the graph was originally recorded"):
+            out.backward(retain_graph=True)
+        out = (x.clone() ** 2).sum()
+    with pytest.raises(AssertionError, match="context in which the graph was originally recorded"):
+        out.backward()
+    y = x.clone()
+    out = (y**2).sum()
+    y.sin_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.backward()
