@@ -1,7 +1,7 @@
 // Conversions between all dtypes.
 #include "cast_table.h"
 #include "complex.h"
-#include "loop.h"
+#include "rushlight/loop.h"
 
 namespace rl {
 namespace RL_ISA {

@@ -1,7 +1,7 @@
 // Complex arithmetic for the kernels: a plain struct, so that its loops vectorise and no std template is shared
 // between instruction sets.
 #pragma once
-#include "loop.h"
+#include "rushlight/loop.h"
 
 namespace rl {
 namespace RL_ISA {

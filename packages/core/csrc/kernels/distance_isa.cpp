@@ -1,5 +1,5 @@
 #include "distance.h"
-#include "vecmath.h"
+#include "rushlight/vecmath.h"
 
 namespace rl {
 namespace RL_ISA {

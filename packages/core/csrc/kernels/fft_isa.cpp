@@ -1,6 +1,6 @@
 // Passes of the Stockham transform, which sorts as it goes; the loops are those of FFTPACK (Swarztrauber, 1982).
 #include "fft.h"
-#include "vecmath.h"
+#include "rushlight/vecmath.h"
 
 namespace rl {
 namespace RL_ISA {

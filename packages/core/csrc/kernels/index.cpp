@@ -7,7 +7,7 @@
 
 #include "../allocator.h"
 #include "../parallel.h"
-#include "half.h"
+#include "rushlight/half.h"
 
 namespace rl {
 

@@ -1,20 +1,7 @@
-// Where the ISA sources put their pointwise loops.
+// Where the ISA sources of core put their pointwise loops.
 #pragma once
-#include "pointwise.h"
 #include "rushlight/isa.h"
-
-namespace rl {
-
-class LoopTable {
- public:
-  // Replaces what was there. `op` must be a literal.
-  virtual void set(const char* op, DType dtype, Loop loop) = 0;
-
- protected:
-  ~LoopTable() = default;
-};
-
-}  // namespace rl
+#include "rushlight/loop_table.h"
 
 RL_ISA_DECLARE(fill_arithmetic, LoopTable)
 RL_ISA_DECLARE(fill_compare, LoopTable)

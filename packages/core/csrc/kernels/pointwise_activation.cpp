@@ -1,6 +1,7 @@
 // Activation functions of neural networks, and the gradients that are worth a loop of their own.
-#include "loop.h"
-#include "vecmath.h"
+#include "loop_table.h"
+#include "rushlight/loop.h"
+#include "rushlight/vecmath.h"
 
 namespace rl {
 namespace RL_ISA {

@@ -2,8 +2,9 @@
 #include <limits>
 
 #include "complex.h"
-#include "loop.h"
-#include "vecmath.h"
+#include "loop_table.h"
+#include "rushlight/loop.h"
+#include "rushlight/vecmath.h"
 
 namespace rl {
 namespace RL_ISA {

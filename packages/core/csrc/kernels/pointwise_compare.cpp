@@ -1,7 +1,8 @@
 // Comparisons, predicates, extrema, selections and the other ops that move or sort values without rounding them.
 #include "complex.h"
-#include "loop.h"
-#include "vecmath.h"
+#include "loop_table.h"
+#include "rushlight/loop.h"
+#include "rushlight/vecmath.h"
 
 namespace rl {
 namespace RL_ISA {

@@ -1,6 +1,6 @@
 // Elementary functions of complex numbers. They call the C library, so one build serves every instruction set.
 #include "complex.h"
-#include "vecmath.h"
+#include "rushlight/vecmath.h"
 
 namespace rl {
 namespace RL_ISA {

@@ -1,6 +1,7 @@
 // Elementary functions of float and double.
-#include "loop.h"
-#include "vecmath.h"
+#include "loop_table.h"
+#include "rushlight/loop.h"
+#include "rushlight/vecmath.h"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>

@@ -1,7 +1,7 @@
 // arange and linspace, with the bits that PyTorch gives.
-#include "loop.h"
 #include "range_table.h"
-#include "vecmath.h"
+#include "rushlight/loop.h"
+#include "rushlight/vecmath.h"
 
 namespace rl {
 namespace RL_ISA {

@@ -1,8 +1,8 @@
 // The blocks of reductions, vectorised by the compiler: accumulators are small arrays of independent lanes.
 #include <math.h>
 
-#include "half.h"
 #include "reduce.h"
+#include "rushlight/half.h"
 
 namespace rl {
 namespace RL_ISA {

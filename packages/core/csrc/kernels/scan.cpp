@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "../parallel.h"
-#include "half.h"
+#include "rushlight/half.h"
 
 namespace rl {
 namespace {

@@ -9,7 +9,7 @@
 #include "../allocator.h"
 #include "../determinism.h"
 #include "../parallel.h"
-#include "half.h"
+#include "rushlight/half.h"
 
 namespace rl {
 namespace {

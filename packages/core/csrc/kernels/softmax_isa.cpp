@@ -1,6 +1,6 @@
 #include "softmax.h"
 
-#include "vecmath.h"
+#include "rushlight/vecmath.h"
 
 namespace rl {
 namespace RL_ISA {

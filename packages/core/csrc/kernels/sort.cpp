@@ -6,7 +6,7 @@
 
 #include "../allocator.h"
 #include "../parallel.h"
-#include "half.h"
+#include "rushlight/half.h"
 #include "sort_keys.h"
 
 namespace rl {

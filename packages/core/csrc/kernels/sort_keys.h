@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "half.h"
+#include "rushlight/half.h"
 
 namespace rl {
 namespace RL_ISA {

@@ -9,9 +9,9 @@
 #include <type_traits>
 
 #include "../allocator.h"
-#include "../kernels/half.h"
 #include "../parallel.h"
 #include "random_isa.h"
+#include "rushlight/half.h"
 
 namespace rl {
 namespace {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "../kernels/copy.h"
-#include "../kernels/half.h"
 #include "../kernels/iterator.h"
 #include "../parallel.h"
+#include "rushlight/half.h"
 #include "rushlight/isa.h"
 
 namespace {
