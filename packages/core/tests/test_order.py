@@ -103,7 +103,7 @@ def test_errors(call, error, message):
 
 @pytest.mark.parametrize("n", [500, 1000, 9000, 20000])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "float16", "bool"])
-def test_selection_out_of_many_is_that_of_a_stable_sort(n, dtype):
+def test_selection_out_of_many_is_that_of_a_sort(n, dtype):
     rng = np.random.default_rng(n)
     x = rng.normal(size=(3, n)) * 50
     x = x > 0 if dtype == "bool" else np.abs(x).astype(dtype) if dtype == "uint8" else x.astype(dtype)
@@ -111,11 +111,41 @@ def test_selection_out_of_many_is_that_of_a_stable_sort(n, dtype):
         x[0, ::7], x[1, 3], x[2, ::11] = np.nan, np.inf, -0.0
     t = torch.from_numpy(x)
     for largest in (True, False):
-        places = t.sort(dim=-1, descending=largest, stable=True).indices.numpy()
-        for k in (1, 10, 60, n // 8):
-            assert np.array_equal(t.topk(k, largest=largest).indices.numpy(), places[:, :k])
+        wanted = t.sort(dim=-1, descending=largest).values.numpy()
+        for k in (1, 10, 60, n // 8, n):
+            for in_order in (True, False):
+                found = t.topk(k, largest=largest, sorted=in_order)
+                assert_selected(t, found, wanted[:, :k], in_order)
     for k in (1, n // 3, n):
-        assert np.array_equal(t.kthvalue(k).indices.numpy(), places[:, k - 1])
+        found = t.kthvalue(k, keepdim=True)
+        assert_selected(t, found, t.sort(dim=-1).values.numpy()[:, k - 1 : k])
+
+
+def assert_selected(t, found, wanted, in_order=True):
+    """The values are the wanted ones, the indices are different places that hold them."""
+    values = found.values.numpy()
+    np.testing.assert_array_equal(np.sort(values), np.sort(wanted))
+    if in_order:
+        np.testing.assert_array_equal(values, wanted)
+    np.testing.assert_array_equal(t.gather(-1, found.indices).numpy(), values)
+    assert all(len(set(row)) == len(row) for row in found.indices.tolist())
+
+
+def test_selection_among_equals_is_that_of_the_standard_library():
+    x = torch.zeros(10)
+    assert x.topk(5).indices.tolist() == [8, 6, 7, 5, 9]
+    assert x.topk(10).indices.tolist() == [5, 9, 8, 7, 6, 3, 1, 2, 0, 4]
+    assert [x.kthvalue(k).indices.item() for k in range(1, 11)] == [4, 6, 8, 7, 0, 5, 3, 1, 2, 9]
+    assert x.sort().indices.tolist() == x.sort(descending=True).indices.tolist() == list(range(10))
+
+
+def test_selection_ends_soon_whatever_the_order():
+    n = 200_000  # a killer of the median of three, and a pair of equals
+    x = torch.arange(n)
+    x[1::2] = torch.arange(n // 2, n)
+    x[0::2] = torch.arange(n // 2)
+    x[3] = x[5]
+    assert x.kthvalue(n // 2).values.item() == x.sort().values[n // 2 - 1].item()
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "int8"])
@@ -134,13 +164,12 @@ def test_unique_of_integers_near_and_far(dtype):
 @pytest.mark.parametrize("n", [511, 512, 1000, 9000])
 @pytest.mark.parametrize("k", [1, 16, 17])
 @pytest.mark.parametrize("kind", ["few values", "many values", "not a number"])
-def test_topk_takes_the_first_of_equals_wherever_they_are(dtype, n, k, kind):
+def test_topk_finds_the_best_wherever_they_are(dtype, n, k, kind):
     generator = np.random.default_rng(0)
     x = generator.integers(-3, 3, (3, n)) if kind == "few values" else generator.integers(-100, 100, (3, n))
     x = x.astype(dtype)
     if kind == "not a number" and x.dtype.kind == "f":
         x[0], x[1, ::2], x[2] = np.nan, np.nan, np.inf
     for largest in (True, False):
-        order = np.argsort(x[:, ::-1], kind="stable")[:, ::-1] if largest else np.argsort(x, kind="stable")
-        expected = (n - 1 - order if largest else order)[:, :k]
-        assert torch.from_numpy(x).topk(k, largest=largest).indices.tolist() == expected.tolist()
+        expected = np.sort(x)[:, ::-1][:, :k] if largest else np.sort(x)[:, :k]
+        assert_selected(torch.from_numpy(x), torch.from_numpy(x).topk(k, largest=largest), expected)

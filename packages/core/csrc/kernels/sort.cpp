@@ -248,6 +248,80 @@ int64_t rank_of(Pick pick, DType dtype, int64_t n, int64_t nans, int64_t k) {
   return (n - nans - 1) / 2;
 }
 
+// ---- Ties ----
+
+// Whoever returns places of equal elements has to choose. topk and kthvalue choose as PyTorch does, whose selections
+// look at values alone: where elements tie, and only there, a line is gone through in the same way.
+template <class Item>
+bool by_key(const Item& a, const Item& b) {
+  return a.key() < b.key();
+}
+
+template <class Item>
+void first_by_key(Item* items, int64_t n, int64_t k, bool in_order) {
+  if (k * 64 <= n) {
+    std::partial_sort(items, items + k, items + n, by_key<Item>);
+  } else {
+    std::nth_element(items, items + k - 1, items + n, by_key<Item>);
+    if (in_order) std::sort(items, items + k - 1, by_key<Item>);
+  }
+}
+
+constexpr int kManyRounds = 1000;  // of a line that is made to take them
+
+// Hoare's selection around the median of the first, middle and last ("select" of Numerical Recipes).
+template <class Item>
+int64_t rank_by_key(Item* items, int64_t n, int64_t k) {
+  int64_t low = 0, high = n - 1;
+  const auto order = [&](int64_t i, int64_t j) {
+    if (by_key(items[j], items[i])) std::swap(items[i], items[j]);
+  };
+  for (int rounds = 0; high > low + 1; ++rounds) {
+    if (rounds == kManyRounds) {
+      std::nth_element(items + low, items + k, items + high + 1, by_key<Item>);
+      break;
+    }
+    std::swap(items[low + (high - low) / 2], items[low + 1]);
+    order(low + 1, high);
+    order(low, high);
+    order(low + 1, low);
+    const Item pivot = items[low];
+    int64_t i = low + 1, j = high;
+    for (;;) {
+      do ++i;
+      while (by_key(items[i], pivot));
+      do --j;
+      while (by_key(pivot, items[j]));
+      if (j < i) break;
+      std::swap(items[i], items[j]);
+    }
+    std::swap(items[low], items[j]);
+    if (j <= k) low = i;
+    if (j >= k) high = j - 1;
+  }
+  if (high == low + 1) order(low, high);
+  return items[k].index();
+}
+
+// How many elements of a line are equal to the one at `index`.
+int64_t count_equal(DType dtype, const char* x, int64_t stride, int64_t n, int64_t index) {
+  return with_type(dtype, x, [&](const auto* from) {
+    const auto key = key_of(from[index * stride]);
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; ++i) count += key_of(from[i * stride]) == key;
+    return count;
+  });
+}
+
+// Whether the best k are the best in one order only.
+template <class Item>
+bool clear_cut(DType dtype, const char* x, int64_t stride, int64_t n, const Item* best, int64_t k) {
+  for (int64_t i = 1; i < k; ++i) {
+    if (best[i - 1].key() == best[i].key()) return false;
+  }
+  return k == n || count_equal(dtype, x, stride, n, best[k - 1].index()) == 1;
+}
+
 template <class Item>
 int64_t pick_one(Pick pick, DType dtype, Item* items, Item* spare, int64_t n, int64_t k) {
   if (pick == Pick::Mode) {
@@ -266,34 +340,52 @@ int64_t pick_one(Pick pick, DType dtype, Item* items, Item* spare, int64_t n, in
   return items[k].index();
 }
 
+// Writes the first k of every line of n elements in the order that order(line, items, spare) returns.
+template <class F>
+void order_lines(DType dtype, const void* x, void* values, int64_t* indices, int64_t outer, int64_t n, int64_t inner,
+                 int64_t k, F&& order) {
+  const int64_t size = itemsize(dtype);
+  for_lines(dtype, outer * inner, n, [&](int64_t line, auto* items, auto* spare) {
+    const int64_t to = line / inner * k * inner + line % inner;
+    const char* from = static_cast<const char*>(x) + (line / inner * n * inner + line % inner) * size;
+    const auto* sorted = order(from, items, spare);
+    for (int64_t i = 0; i < k; ++i) indices[to + i * inner] = sorted[i].index();
+    if (values != nullptr) gather(size, from, inner, static_cast<char*>(values) + to * size, inner, k, indices + to);
+  });
+}
+
 }  // namespace
 
 void run_sort(DType dtype, const void* x, void* values, int64_t* indices, int64_t outer, int64_t n, int64_t inner,
               bool descending) {
-  run_topk(dtype, x, values, indices, outer, n, inner, n, descending);
+  order_lines(dtype, x, values, indices, outer, n, inner, n, [&](const char* line, auto* items, auto* spare) {
+    load(dtype, line, inner, n, items, descending);
+    return sort_items(items, spare, n);
+  });
 }
 
 void run_topk(DType dtype, const void* x, void* values, int64_t* indices, int64_t outer, int64_t n, int64_t inner,
-              int64_t k, bool largest) {
-  if (k == 0 || outer == 0 || inner == 0) return;
-  const int64_t size = itemsize(dtype);
-  for_lines(dtype, outer * inner, n, [&](int64_t line, auto* items, auto* spare) {
-    const int64_t at = line / inner * n * inner + line % inner, to = line / inner * k * inner + line % inner;
-    const char* from = static_cast<const char*>(x) + at * size;
-    auto* sorted = items;
-    if (k * 8 <= n && n >= kManyItems) {
-      with_type(dtype, from, [&](const auto* line) { least_items(dtype, line, inner, n, items, k, largest); });
-    } else {
-      load(dtype, from, inner, n, items, largest);
-      if (k == n) {
-        sorted = sort_items(items, spare, n);
+              int64_t k, bool largest, bool in_order) {
+  if (k == 0) return;
+  order_lines(dtype, x, values, indices, outer, n, inner, k, [&](const char* line, auto* items, auto* spare) {
+    if (in_order) {
+      auto* best = items;
+      if (k * 8 <= n && n >= kManyItems) {
+        with_type(dtype, line, [&](const auto* from) { least_items(dtype, from, inner, n, items, k, largest); });
       } else {
-        std::nth_element(items, items + k, items + n);
-        std::sort(items, items + k);
+        load(dtype, line, inner, n, items, largest);
+        if (k == n) {
+          best = sort_items(items, spare, n);
+        } else {
+          std::nth_element(items, items + k, items + n);
+          std::sort(items, items + k);
+        }
       }
+      if (clear_cut(dtype, line, inner, n, best, k)) return best;
     }
-    for (int64_t i = 0; i < k; ++i) indices[to + i * inner] = sorted[i].index();
-    if (values != nullptr) gather(size, from, inner, static_cast<char*>(values) + to * size, inner, k, indices + to);
+    load(dtype, line, inner, n, items, largest);
+    first_by_key(items, n, k, in_order);
+    return items;
   });
 }
 
@@ -309,6 +401,10 @@ void run_pick(Pick pick, DType dtype, const void* x, void* values, int64_t* indi
     } else {
       load(dtype, from, inner, n, items, false);
       indices[line] = pick_one(pick, dtype, items, spare, n, k);
+    }
+    if (pick == Pick::Kth && count_equal(dtype, from, inner, n, indices[line]) > 1) {
+      load(dtype, from, inner, n, items, false);
+      indices[line] = rank_by_key(items, n, k);
     }
     gather(size, from, inner, static_cast<char*>(values) + line * size, 1, 1, indices + line);
   });

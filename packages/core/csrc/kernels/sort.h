@@ -1,5 +1,5 @@
 // Order along the middle dimension of contiguous (outer, n, inner) memory. Every dtype but complex; NaN comes after all
-// numbers, and equal elements keep their order.
+// numbers, and equal elements keep their order, except where PyTorch's topk and kthvalue leave them otherwise.
 #pragma once
 #include <cstdint>
 
@@ -12,9 +12,9 @@ namespace rl {
 void run_sort(DType dtype, const void* x, void* values, int64_t* indices, int64_t outer, int64_t n, int64_t inner,
               bool descending);
 
-// The first k of the sorted order, in order, to (outer, k, inner).
+// The first k of the sorted order to (outer, k, inner), not always sorted unless `in_order`.
 void run_topk(DType dtype, const void* x, void* values, int64_t* indices, int64_t outer, int64_t n, int64_t inner,
-              int64_t k, bool largest);
+              int64_t k, bool largest, bool in_order);
 
 enum class Pick : uint8_t {
   Kth,        // the k-th smallest, from 0

@@ -119,7 +119,8 @@ PyObject* topk_kernel(Call& c) {
     Ref<Tensor> in = contiguous(self);
     const Split s(in.get(), dim);
     Unlocked unlocked(self->numel > kUnlockAbove / 8);
-    run_topk(self->dtype, in->data, out[0]->data, indices_of(out[1]), s.outer, s.n, s.inner, k, c.args[3].to_bool());
+    run_topk(self->dtype, in->data, out[0]->data, indices_of(out[1]), s.outer, s.n, s.inner, k, c.args[3].to_bool(),
+             c.args[4].to_bool());
   }
   return results(c.op, out, 2);
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -67,12 +68,18 @@ void check_sort(DType dtype, bool specials) {
           CHECK(got == v || (got != got && v != v));
         }
       }
-      const int64_t k = std::min<int64_t>(n, 3);
-      std::vector<T> top(static_cast<size_t>(outer * k * inner));
-      std::vector<int64_t> top_places(top.size());
-      rl::run_topk(dtype, x.data(), top.data(), top_places.data(), outer, n, inner, k, descending);
-      for (int64_t o = 0; o < outer; ++o) {
-        for (int64_t i = 0; i < k * inner; ++i) CHECK(top_places[o * k * inner + i] == places[o * n * inner + i]);
+      for (int64_t k : {std::min<int64_t>(n, 3), n}) {
+        std::vector<T> top(static_cast<size_t>(outer * k * inner));
+        std::vector<int64_t> top_places(top.size());
+        rl::run_topk(dtype, x.data(), top.data(), top_places.data(), outer, n, inner, k, descending, true);
+        for (int64_t o = 0; o < outer; ++o) {
+          for (int64_t i = 0; i < k * inner; ++i) {
+            const T got = top[o * k * inner + i], want = values[o * n * inner + i];
+            CHECK(got == want || (got != got && want != want));
+            CHECK(std::memcmp(&x[o * n * inner + top_places[o * k * inner + i] * inner + i % inner], &got,
+                              sizeof got) == 0);
+          }
+        }
       }
     }
   }
