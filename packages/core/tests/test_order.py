@@ -173,3 +173,22 @@ def test_topk_finds_the_best_wherever_they_are(dtype, n, k, kind):
     for largest in (True, False):
         expected = np.sort(x)[:, ::-1][:, :k] if largest else np.sort(x)[:, :k]
         assert_selected(torch.from_numpy(x), torch.from_numpy(x).topk(k, largest=largest), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+@pytest.mark.parametrize("kind", ["near", "far", "steps", "one far"])
+def test_sort_of_64_bits_is_stable(dtype, kind):
+    rng = np.random.default_rng(0)
+    x = rng.integers(-50, 50, (2, 3000))
+    if kind == "far":
+        x = rng.integers(-(2**62), 2**62, (2, 3000))
+    if kind == "steps":  # equal in the upper half of the bits
+        x = x + (rng.integers(0, 3, (2, 3000)) << 40)
+    x = x.astype(dtype)
+    if kind == "one far":
+        x[1, 7] = np.iinfo(np.int64).min if dtype == np.int64 else np.nan
+    for descending in (False, True):
+        found = torch.from_numpy(x).sort(dim=1, descending=descending)
+        order = np.argsort(x[:, ::-1], axis=1, kind="stable")[:, ::-1] if descending else np.argsort(x, kind="stable")
+        assert np.array_equal(found.indices.numpy(), x.shape[1] - 1 - order if descending else order)
+        assert np.array_equal(found.values.numpy(), np.take_along_axis(x, found.indices.numpy(), 1), equal_nan=True)

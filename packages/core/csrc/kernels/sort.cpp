@@ -38,11 +38,18 @@ struct Pair {
   static constexpr int kKeyBits = 64;
 };
 
+// How the keys of a tensor come to fit 32 bits: they count from the least, in steps where that is not enough.
+struct Scale {
+  uint64_t origin = 0;
+  int shift = 0;
+};
+
 // `flip` reverses the order of keys, not that of places: equal elements stay in order.
 template <class Item, class T>
-void load_items(const T* x, int64_t stride, int64_t n, Item* items, bool flip) {
+void load_items(const T* x, int64_t stride, int64_t n, Item* items, bool flip, Scale scale) {
   const uint64_t mask = flip ? Item::kMask : 0;
-  for (int64_t i = 0; i < n; ++i) items[i] = Item::make(key_of(x[i * stride]) ^ mask, i);
+  for (int64_t i = 0; i < n; ++i)
+    items[i] = Item::make(((key_of(x[i * stride]) - scale.origin) >> scale.shift) ^ mask, i);
 }
 
 // Calls f with the elements at x as what they are.
@@ -63,21 +70,47 @@ auto with_type(DType dtype, const void* x, F&& f) {
 }
 
 template <class Item>
-void load(DType dtype, const char* x, int64_t stride, int64_t n, Item* items, bool flip) {
-  with_type(dtype, x, [&](const auto* from) { load_items(from, stride, n, items, flip); });
+void load(DType dtype, const char* x, int64_t stride, int64_t n, Item* items, bool flip, Scale scale = {}) {
+  with_type(dtype, x, [&](const auto* from) { load_items(from, stride, n, items, flip, scale); });
+}
+
+Scale scale_of(DType dtype, const void* x, int64_t count) {
+  return with_type(dtype, x, [&](const auto* v) {
+    auto least = key_of(v[0]), most = least;
+    for (int64_t i = 1; i < count; ++i) {
+      const auto key = key_of(v[i]);
+      least = std::min(least, key), most = std::max(most, key);
+    }
+    Scale scale{least, 0};
+    while ((most - least) >> scale.shift > Packed::kMask) ++scale.shift;
+    return scale;
+  });
+}
+
+// Puts items in order whose keys were equal for their scale only.
+void settle(DType dtype, const char* x, int64_t stride, int64_t n, Packed* items, bool flip) {
+  with_type(dtype, x, [&](const auto* from) {
+    const auto before = [&](Packed a, Packed b) {
+      const auto ka = key_of(from[a.index() * stride]), kb = key_of(from[b.index() * stride]);
+      return ka == kb ? a.index() < b.index() : (ka < kb) != flip;
+    };
+    for (int64_t i = 0, end; i < n; i = end) {
+      for (end = i + 1; end < n && items[end].key() == items[i].key();) ++end;
+      if (end > i + 1) std::sort(items + i, items + end, before);
+    }
+  });
 }
 
 // ---- Sorting ----
 
 constexpr int64_t kRadixFrom = 256;
 
-// One counting pass by `bits` bits of the key from `shift`; false: all items have the same digit.
+// One counting pass by `bits` bits of the key from `shift`.
 template <class Item>
-bool radix_pass(const Item* from, Item* to, int64_t n, int shift, int bits, int64_t* counts) {
+void radix_pass(const Item* from, Item* to, int64_t n, int shift, int bits, int64_t* counts) {
   const uint64_t mask = (uint64_t{1} << bits) - 1;
   std::fill(counts, counts + mask + 1, 0);
   for (int64_t i = 0; i < n; ++i) ++counts[from[i].key() >> shift & mask];
-  if (counts[from[0].key() >> shift & mask] == n) return false;
   int64_t start = 0;
   for (uint64_t d = 0; d <= mask; ++d) {
     const int64_t count = counts[d];
@@ -85,7 +118,6 @@ bool radix_pass(const Item* from, Item* to, int64_t n, int shift, int bits, int6
     start += count;
   }
   for (int64_t i = 0; i < n; ++i) to[counts[from[i].key() >> shift & mask]++] = from[i];
-  return true;
 }
 
 // Sorts the items, which are in order of place; `spare` has room for as many. The result is in the one returned.
@@ -95,10 +127,15 @@ Item* sort_items(Item* items, Item* spare, int64_t n) {
     std::sort(items, items + n);
     return items;
   }
+  uint64_t differences = 0;
+  for (int64_t i = 1; i < n; ++i) differences |= items[i].key() ^ items[0].key();
   int64_t counts[1 << 11];
   const int bits = n < (1 << 14) ? 8 : 11;
-  for (int shift = 0; shift < Item::kKeyBits; shift += bits) {
-    if (radix_pass(items, spare, n, shift, std::min(bits, Item::kKeyBits - shift), counts)) std::swap(items, spare);
+  for (int shift = 0; differences >> shift != 0; shift += bits) {
+    if ((differences >> shift & ((uint64_t{1} << bits) - 1)) == 0) continue;
+    radix_pass(items, spare, n, shift, bits, counts);
+    std::swap(items, spare);
+    if (shift + bits >= Item::kKeyBits) break;
   }
   return items;
 }
@@ -121,9 +158,14 @@ void gather(int64_t size, const char* x, int64_t stride, char* out, int64_t out_
   }
 }
 
-// Calls f(Item, line, items, spare) for every line of the tensor.
+constexpr int64_t kMostPacked = 0xffffffff;
+
+// Whether the keys as they are and the places in a line of n fit one number.
+bool packs(DType dtype, int64_t n) { return dtype != DType::Int64 && dtype != DType::Float64 && n <= kMostPacked; }
+
+// Calls f(line, items, spare) for every line of a tensor.
 template <class F>
-void for_lines(DType dtype, int64_t lines, int64_t n, F&& f) {
+void for_lines(bool packed, int64_t lines, int64_t n, F&& f) {
   const auto run = [&](auto item) {
     using Item = decltype(item);
     parallel_for(0, lines, std::max<int64_t>(1, 2000 / std::max<int64_t>(1, n)), [&](int64_t begin, int64_t end) {
@@ -132,10 +174,10 @@ void for_lines(DType dtype, int64_t lines, int64_t n, F&& f) {
       for (int64_t line = begin; line < end; ++line) f(line, items, items + n);
     });
   };
-  if (dtype == DType::Int64 || dtype == DType::Float64 || n > int64_t{0xffffffff}) {
-    run(Pair{});
-  } else {
+  if (packed) {
     run(Packed{});
+  } else {
+    run(Pair{});
   }
 }
 
@@ -319,7 +361,7 @@ bool clear_cut(DType dtype, const char* x, int64_t stride, int64_t n, const Item
   for (int64_t i = 1; i < k; ++i) {
     if (best[i - 1].key() == best[i].key()) return false;
   }
-  return k == n || count_equal(dtype, x, stride, n, best[k - 1].index()) == 1;
+  return count_equal(dtype, x, stride, n, best[k - 1].index()) == 1;
 }
 
 template <class Item>
@@ -342,10 +384,10 @@ int64_t pick_one(Pick pick, DType dtype, Item* items, Item* spare, int64_t n, in
 
 // Writes the first k of every line of n elements in the order that order(line, items, spare) returns.
 template <class F>
-void order_lines(DType dtype, const void* x, void* values, int64_t* indices, int64_t outer, int64_t n, int64_t inner,
-                 int64_t k, F&& order) {
+void order_lines(bool packed, DType dtype, const void* x, void* values, int64_t* indices, int64_t outer, int64_t n,
+                 int64_t inner, int64_t k, F&& order) {
   const int64_t size = itemsize(dtype);
-  for_lines(dtype, outer * inner, n, [&](int64_t line, auto* items, auto* spare) {
+  for_lines(packed, outer * inner, n, [&](int64_t line, auto* items, auto* spare) {
     const int64_t to = line / inner * k * inner + line % inner;
     const char* from = static_cast<const char*>(x) + (line / inner * n * inner + line % inner) * size;
     const auto* sorted = order(from, items, spare);
@@ -358,43 +400,45 @@ void order_lines(DType dtype, const void* x, void* values, int64_t* indices, int
 
 void run_sort(DType dtype, const void* x, void* values, int64_t* indices, int64_t outer, int64_t n, int64_t inner,
               bool descending) {
-  order_lines(dtype, x, values, indices, outer, n, inner, n, [&](const char* line, auto* items, auto* spare) {
-    load(dtype, line, inner, n, items, descending);
-    return sort_items(items, spare, n);
-  });
+  if (outer * n * inner == 0) return;
+  const Scale scale = packs(dtype, n) ? Scale() : scale_of(dtype, x, outer * n * inner);
+  order_lines(
+      n <= kMostPacked, dtype, x, values, indices, outer, n, inner, n, [&](const char* line, auto* items, auto* spare) {
+        load(dtype, line, inner, n, items, descending, std::is_same_v<decltype(items), Pair*> ? Scale() : scale);
+        auto* sorted = sort_items(items, spare, n);
+        if constexpr (std::is_same_v<decltype(items), Packed*>) {
+          if (scale.shift > 0) settle(dtype, line, inner, n, sorted, descending);
+        }
+        return sorted;
+      });
 }
 
 void run_topk(DType dtype, const void* x, void* values, int64_t* indices, int64_t outer, int64_t n, int64_t inner,
               int64_t k, bool largest, bool in_order) {
   if (k == 0) return;
-  order_lines(dtype, x, values, indices, outer, n, inner, k, [&](const char* line, auto* items, auto* spare) {
-    if (in_order) {
-      auto* best = items;
-      if (k * 8 <= n && n >= kManyItems) {
-        with_type(dtype, line, [&](const auto* from) { least_items(dtype, from, inner, n, items, k, largest); });
-      } else {
-        load(dtype, line, inner, n, items, largest);
-        if (k == n) {
-          best = sort_items(items, spare, n);
-        } else {
-          std::nth_element(items, items + k, items + n);
-          std::sort(items, items + k);
+  const bool few = in_order && k * 64 <= n && n >= kManyItems;
+  order_lines(
+      packs(dtype, n), dtype, x, values, indices, outer, n, inner, k, [&](const char* line, auto* items, auto*) {
+        if (few) {
+          with_type(dtype, line, [&](const auto* from) { least_items(dtype, from, inner, n, items, k, largest); });
+          if (clear_cut(dtype, line, inner, n, items, k)) return items;
         }
-      }
-      if (clear_cut(dtype, line, inner, n, best, k)) return best;
-    }
-    load(dtype, line, inner, n, items, largest);
-    first_by_key(items, n, k, in_order);
-    return items;
-  });
+        load(dtype, line, inner, n, items, largest);
+        first_by_key(items, n, k, in_order);
+        return items;
+      });
 }
 
 void run_pick(Pick pick, DType dtype, const void* x, void* values, int64_t* indices, int64_t outer, int64_t n,
               int64_t inner, int64_t k) {
   const int64_t size = itemsize(dtype);
-  for_lines(dtype, outer * inner, n, [&](int64_t line, auto* items, auto* spare) {
+  for_lines(packs(dtype, n), outer * inner, n, [&](int64_t line, auto* items, auto* spare) {
     const char* from = static_cast<const char*>(x) + (line / inner * n * inner + line % inner) * size;
-    if (pick != Pick::Mode && n >= 4 * kDigits) {
+    const bool tied = pick == Pick::Kth && !is_floating(dtype);  // as integers mostly are
+    if (tied) {
+      load(dtype, from, inner, n, items, false);
+      indices[line] = rank_by_key(items, n, k);
+    } else if (pick != Pick::Mode && n >= 4 * kDigits) {
       indices[line] = with_type(dtype, from, [&](const auto* elements) {
         return select(elements, inner, n, items, [&](int64_t nans) { return rank_of(pick, dtype, n, nans, k); });
       });
@@ -402,7 +446,7 @@ void run_pick(Pick pick, DType dtype, const void* x, void* values, int64_t* indi
       load(dtype, from, inner, n, items, false);
       indices[line] = pick_one(pick, dtype, items, spare, n, k);
     }
-    if (pick == Pick::Kth && count_equal(dtype, from, inner, n, indices[line]) > 1) {
+    if (pick == Pick::Kth && !tied && count_equal(dtype, from, inner, n, indices[line]) > 1) {
       load(dtype, from, inner, n, items, false);
       indices[line] = rank_by_key(items, n, k);
     }
