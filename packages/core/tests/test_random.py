@@ -2,8 +2,10 @@
 
 import pickle
 
+import mpmath
 import numpy as np
 import pytest
+from scipy import stats
 
 import rushlight as torch
 
@@ -270,3 +272,74 @@ def test_complex_uniform_draws_the_parts_in_turn():
     z = torch.empty(3, dtype=torch.complex64).uniform_(2, 3)
     torch.manual_seed(3)
     assert torch.view_as_real(z).flatten().tolist() == torch.empty(6).uniform_(2, 3).tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [0.3, 1.0, 4.5, 1000.0])
+def test_gamma_numbers_follow_their_distribution(shape, dtype):
+    x = torch._standard_gamma(torch.full((20_000,), shape, dtype=dtype), generator=generator())
+    assert x.dtype == dtype
+    assert stats.kstest(x.numpy(), stats.gamma(shape).cdf).pvalue > 1e-3
+
+
+def test_gamma_numbers_at_the_edges_of_the_shape():
+    x = torch._standard_gamma(torch.tensor([0.0, 1e-3, np.inf, np.nan, -1.0]), generator=generator())
+    tiny = torch.finfo(torch.float32).tiny
+    np.testing.assert_array_equal(x.numpy(), np.array([tiny, tiny, np.inf, np.nan, np.nan], np.float32))
+
+
+def test_dirichlet_points_follow_their_distribution():
+    x = torch._sample_dirichlet(torch.tensor([0.5, 2.0, 3.0]).expand(20_000, 3), generator=generator()).numpy()
+    np.testing.assert_allclose(x.sum(1), 1, rtol=1e-6)
+    for i, a in enumerate((0.5, 2.0, 3.0)):
+        assert stats.kstest(x[:, i], stats.beta(a, 5.5 - a).cdf).pvalue > 1e-3
+
+
+def test_dirichlet_points_of_tiny_concentrations_are_corners():
+    x = torch._sample_dirichlet(torch.full((1000, 4), 1e-4), generator=generator()).numpy()
+    assert np.mean(x.max(1) > 0.999) > 0.99
+    np.testing.assert_allclose(x.argmax(1).mean(), 1.5, atol=0.2)
+
+
+@pytest.mark.parametrize("shape", [1e-3, 0.3, 1.0, 2.0, 7.5, 60.0, 250.0, 1e4])
+def test_derivative_of_gamma_numbers(shape):
+    """At a fixed quantile, dx/da = -(dF/da) / f."""
+    for x in stats.gamma(shape).ppf([0.01, 0.3, 0.6, 0.999]):
+        if x < 1e-290:
+            continue
+        with mpmath.workdps(40):
+            density = mpmath.exp((shape - 1) * mpmath.log(x) - x - mpmath.loggamma(shape))
+            expected = -mpmath.diff(lambda a, x=x: mpmath.gammainc(a, 0, x, regularized=True), shape) / density
+        moved = torch._standard_gamma_grad(
+            torch.tensor(shape, dtype=torch.float64), torch.tensor(x, dtype=torch.float64)
+        )
+        assert moved.item() == pytest.approx(float(expected), rel=1e-8)
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.1, 0.1), (0.5, 3), (3, 0.5), (1, 99), (99, 1), (40, 30), (1e4, 20)])
+def test_derivative_of_dirichlet_points(a, b):
+    for x in stats.beta(a, b).ppf([0.02, 0.4, 0.7, 0.99]):
+        if not 1e-290 < x < 1:
+            continue
+        with mpmath.workdps(40):
+            density = mpmath.exp((a - 1) * mpmath.log(x) + (b - 1) * mpmath.log1p(-x)) / mpmath.beta(a, b)
+            expected = -mpmath.diff(lambda a, x=x: mpmath.betainc(a, b, 0, x, regularized=True), a) / density / (1 - x)
+        moved = torch._dirichlet_grad(*(torch.tensor(v, dtype=torch.float64) for v in (x, a, a + b)))
+        assert moved.item() == pytest.approx(float(expected), rel=1e-8)
+
+
+def test_derivative_of_large_dirichlet_points():
+    """Near the normal limit: two expansions meet where one takes over from the other."""
+    x = torch.linspace(0.497, 0.503, 7, dtype=torch.float64)
+    below, above = (
+        torch._dirichlet_grad(x, torch.full_like(x, a), torch.full_like(x, 2 * a)) * a for a in (0.999e6, 1.001e6)
+    )
+    np.testing.assert_allclose(below.numpy(), above.numpy(), rtol=1e-4)
+
+
+def test_derivatives_outside_their_domain():
+    nan, inf = float("nan"), float("inf")
+    moved = torch._standard_gamma_grad(torch.tensor([2.0, 0.0, nan, 1.0]), torch.tensor([0.0, 1.0, 1.0, inf]))
+    np.testing.assert_array_equal(moved.numpy(), np.array([0, 0, nan, 0], np.float32))
+    moved = torch._dirichlet_grad(torch.tensor([0.0, 1.0, nan, 0.5]), torch.ones(4), torch.tensor([2.0, 2.0, 2.0, 1.0]))
+    np.testing.assert_array_equal(moved.numpy(), np.array([0, 0, nan, 0], np.float32))

@@ -4,13 +4,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
+#include "../parallel.h"
+#include "../random/implicit.h"
 #include "ops.h"
 #include "view.h"
 
 namespace rl {
 
 namespace {
+
+constexpr int64_t kImplicitGrain = 256;  // derivatives of about a third of a microsecond each
 
 long long ll(int64_t x) { return static_cast<long long>(x); }
 
@@ -463,6 +468,91 @@ PyObject* binomial_kernel(Call& c) {
   return result.release_object();
 }
 
+// A contiguous CPU tensor of t's values; t is Float32 or Float64.
+Ref<Tensor> shapes_of(const char* what, Tensor* t) {
+  if (t->dtype != DType::Float32 && t->dtype != DType::Float64)
+    fail(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'", what, legacy_name(t->dtype));
+  Ref<Tensor> shapes = empty(t->ndim, t->sizes, t->dtype, {kCPU, -1});
+  copy_into(shapes.get(), t);
+  return shapes;
+}
+
+PyObject* on_device_of(const Tensor* t, Ref<Tensor> drawn) {
+  if (t->device.type == kCPU) return drawn.release_object();
+  Ref<Tensor> result = empty(t->ndim, t->sizes, t->dtype, t->device);
+  copy_into(result.get(), drawn.get());
+  return result.release_object();
+}
+
+// _standard_gamma(self, generator): in the order of the elements, whatever that of the memory.
+PyObject* standard_gamma_kernel(Call& c) {
+  Tensor* t = c.args[0].tensor;
+  if (c.device.type == kMeta) return empty(t->ndim, t->sizes, t->dtype, c.device).release_object();
+  Ref<Tensor> drawn = shapes_of("gamma_cpu", t);
+  fill_gamma(generator(c), t->dtype, drawn->data, drawn->data, drawn->numel);
+  return on_device_of(t, std::move(drawn));
+}
+
+// _sample_dirichlet(self, generator): along the last dimension.
+PyObject* dirichlet_kernel(Call& c) {
+  Tensor* t = c.args[0].tensor;
+  if (c.device.type == kMeta) return empty(t->ndim, t->sizes, t->dtype, c.device).release_object();
+  Ref<Tensor> drawn = shapes_of("dirichlet", t);
+  const int64_t k = t->ndim ? t->sizes[t->ndim - 1] : 1;
+  if (drawn->numel) fill_dirichlet(generator(c), t->dtype, drawn->data, drawn->data, drawn->numel / k, k);
+  return on_device_of(t, std::move(drawn));
+}
+
+// The tensors of a call, of one dtype (Float32 or Float64), broadcast: contiguous, on the CPU, the first for the
+// result.
+template <class F>
+PyObject* implicit_kernel(Call& c, const char* what, F&& run) {
+  Dims sizes(c.args[0].tensor->ndim, c.args[0].tensor->sizes);
+  for (int i = 1; i < c.op->nparams; ++i) {
+    const Tensor* t = c.args[i].tensor;
+    broadcast(what, sizes, t->ndim, t->sizes);
+    if (t->dtype != c.args[0].tensor->dtype)
+      fail(PyExc_RuntimeError, "%s: takes tensors of one dtype, got %s and %s. Convert one of them.", what,
+           legacy_name(c.args[0].tensor->dtype), legacy_name(t->dtype));
+  }
+  Ref<Tensor> result = empty(sizes.n, sizes.v, c.args[0].tensor->dtype, c.device);
+  if (c.device.type == kMeta) return result.release_object();
+  Ref<Tensor> inputs[3];
+  for (int i = 0; i < c.op->nparams; ++i) {
+    inputs[i] = empty(sizes.n, sizes.v, c.args[i].tensor->dtype, {kCPU, -1});
+    copy_into(inputs[i].get(), c.args[i].tensor);
+  }
+  const auto all = [&](auto zero) {
+    using T = decltype(zero);
+    T* data[3];
+    for (int i = 0; i < c.op->nparams; ++i) data[i] = reinterpret_cast<T*>(inputs[i]->data);
+    Unlocked unlocked(result->numel > kImplicitGrain);
+    parallel_for(0, result->numel, kImplicitGrain, [&](int64_t begin, int64_t end) { run(data, begin, end - begin); });
+  };
+  switch (result->dtype) {
+    case DType::Float32: all(float{}); break;
+    case DType::Float64: all(double{}); break;
+    default: fail(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'", what, legacy_name(result->dtype));
+  }
+  if (c.device.type == kCPU) return inputs[0].release_object();
+  copy_into(result.get(), inputs[0].get());
+  return result.release_object();
+}
+
+// _standard_gamma_grad(self, output)
+PyObject* standard_gamma_grad_kernel(Call& c) {
+  return implicit_kernel(c, "_standard_gamma_grad", [](auto* const* data, int64_t begin, int64_t n) {
+    gamma_derivatives(data[0] + begin, data[1] + begin, data[0] + begin, n);
+  });
+}
+
+// _dirichlet_grad(x, alpha, total)
+PyObject* dirichlet_grad_kernel(Call& c) {
+  return implicit_kernel(c, "_dirichlet_grad", [](auto* const* data, int64_t begin, int64_t n) {
+    beta_derivatives(data[0] + begin, data[1] + begin, data[2] + begin, data[0] + begin, n);
+  });
+}
+
 }  // namespace
 
 void register_random_ops() {
@@ -489,6 +579,10 @@ void register_random_ops() {
                                    {"bernoulli", bernoulli_kernel, kOnEveryDevice},
                                    {"poisson", poisson_kernel, kOnEveryDevice},
                                    {"binomial", binomial_kernel, kOnEveryDevice},
+                                   {"_standard_gamma", standard_gamma_kernel, kOnEveryDevice},
+                                   {"_sample_dirichlet", dirichlet_kernel, kOnEveryDevice},
+                                   {"_standard_gamma_grad", standard_gamma_grad_kernel, kOnEveryDevice},
+                                   {"_dirichlet_grad", dirichlet_grad_kernel, kOnEveryDevice},
                                    {"_multinomial_with_replacement", multinomial_kernel, kOnEveryDevice}};
   register_natives(natives, sizeof natives / sizeof *natives);
 }

@@ -476,6 +476,81 @@ void fill_binomial(Generator& g, DType dtype, void* counts, const void* chances,
                           : binomials(g, static_cast<float*>(counts), static_cast<const float*>(chances), n);
 }
 
+namespace {
+
+// A gamma number is value * exp(log_scale): for small shapes that is below the smallest double.
+struct Gamma {
+  double value, log_scale;
+};
+
+// Squeeze and rejection (Marsaglia and Tsang, 2000), and a power of a uniform number that lifts shapes below 1.
+Gamma standard_gamma(Generator& g, double shape) {
+  if (!(shape >= 0)) return {NAN, 0};
+  if (shape == 0 || std::isinf(shape)) return {shape, 0};
+  double log_scale = 0;
+  if (shape < 1) {
+    log_scale = std::log1p(-g.uniform()) / shape;
+    shape += 1;
+  }
+  const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  for (;;) {
+    double x, root;
+    do {
+      x = g.normal();
+      root = 1 + c * x;
+    } while (root <= 0);
+    const double v = root * root * root, u = 1 - g.uniform(), square = x * x;
+    if (u < 1 - 0.0331 * square * square || std::log(u) < 0.5 * square + d * (1 - v + std::log(v)))
+      return {d * v, log_scale};
+  }
+}
+
+// NaN stays.
+template <class T>
+T bounded(double v, T low, T high) {
+  const T x = static_cast<T>(v);
+  return x < low ? low : x > high ? high : x;
+}
+
+template <class T>
+void gammas(Generator& g, T* out, const T* shapes, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const Gamma drawn = standard_gamma(g, shapes[i]);
+    const double x = drawn.log_scale == 0 ? drawn.value : drawn.value * std::exp(drawn.log_scale);
+    out[i] = bounded(x, std::numeric_limits<T>::min(), std::numeric_limits<T>::infinity());
+  }
+}
+
+template <class T>
+void dirichlets(Generator& g, T* out, const T* shapes, int64_t rows, int64_t k) {
+  Scratch scratch(static_cast<size_t>(k) * sizeof(Gamma));
+  Gamma* drawn = scratch.as<Gamma>();
+  for (int64_t r = 0; r < rows; ++r, out += k, shapes += k) {
+    double largest = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < k; ++i) {
+      drawn[i] = standard_gamma(g, shapes[i]);
+      largest = std::max(largest, drawn[i].log_scale);
+    }
+    for (int64_t i = 0; i < k; ++i) sum += drawn[i].value *= std::exp(drawn[i].log_scale - largest);
+    const T below_one = std::nextafter(T(1), T(0));
+    for (int64_t i = 0; i < k; ++i)
+      out[i] = bounded(sum == 0 ? 1.0 / static_cast<double>(k) : drawn[i].value / sum, std::numeric_limits<T>::min(),
+                       below_one);
+  }
+}
+
+}  // namespace
+
+void fill_gamma(Generator& g, DType dtype, void* out, const void* shapes, int64_t n) {
+  dtype == DType::Float64 ? gammas(g, static_cast<double*>(out), static_cast<const double*>(shapes), n)
+                          : gammas(g, static_cast<float*>(out), static_cast<const float*>(shapes), n);
+}
+
+void fill_dirichlet(Generator& g, DType dtype, void* out, const void* shapes, int64_t rows, int64_t k) {
+  dtype == DType::Float64 ? dirichlets(g, static_cast<double*>(out), static_cast<const double*>(shapes), rows, k)
+                          : dirichlets(g, static_cast<float*>(out), static_cast<const float*>(shapes), rows, k);
+}
+
 // Sums are in T, as PyTorch's: the intervals of the numbers depend on their roundings.
 template <class T>
 static void multinomial(Generator& g, int64_t* out, int64_t rows, int64_t samples, const T* weights, int64_t n) {

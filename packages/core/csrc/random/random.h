@@ -34,6 +34,11 @@ void fill_geometric(Generator&, DType, void* out, int64_t n, double p);
 // In place: rates that are not negative to Poisson numbers.
 void fill_poisson(Generator&, double* rates, int64_t n);
 
+// Numbers of the gamma distributions of scale 1, from the shapes in `shapes`; dtype Float32 or Float64.
+void fill_gamma(Generator&, DType, void* out, const void* shapes, int64_t n);
+// Rows of `k` such numbers, each divided by its sum: points of the simplex.
+void fill_dirichlet(Generator&, DType, void* out, const void* shapes, int64_t rows, int64_t k);
+
 // In place: numbers of trials to numbers of successes, of probability chances[i] each; dtype Float32 or Float64.
 void fill_binomial(Generator&, DType, void* counts, const void* chances, int64_t n);
 

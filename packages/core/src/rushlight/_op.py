@@ -234,7 +234,8 @@ class Op:
             names: Parameters that `rule` serves together, returning a tuple of gradients.
             rule: A callable for `names`.
             **rules: By parameter: an expression over ops (`"grad * conj(other)"`) or a callable, whose parameters are
-                the op's own, `grad` and `result`; None states that there is no gradient.
+                the op's own, `grad` and `result`; None states that there is no gradient, NotImplemented that
+                differentiating raises.
         """
         if names is not None:
             self.grads[tuple(names)] = rule

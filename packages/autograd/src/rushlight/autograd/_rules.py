@@ -256,6 +256,8 @@ def compile_rule(record: Any) -> _C.Rule:
         if unknown:
             raise RuleError(f"gradient rule of {record.name}: it has no parameter {unknown[0]!r}.")
         indices = tuple(parameters.index(n) for n in names)
+        if rule is NotImplemented:
+            continue  # the engine raises where it is asked for
         if rule is None:
             undifferentiable.extend(indices)
         elif callable(rule):

@@ -315,7 +315,7 @@ def test_aliasing(case: Case, device: str) -> None:
 def test_gradient(case: Case, device: str) -> None:
     """On the CPU the gradients are those of numerical differentiation, on other devices those of the CPU."""
     autograd = pytest.importorskip("rushlight.autograd", exc_type=ImportError)
-    has_rule = case.op.composite_kernel or any(case.op.grads.values())
+    has_rule = case.op.composite_kernel or any(rule not in (None, NotImplemented) for rule in case.op.grads.values())
     if WRITES in case.op.schema or not case.op.differentiable or not has_rule or case.op.arbitrary:
         pytest.skip("not differentiable")
     make, make_on_cpu = (case.maker(each, requires_grad=True) for each in (device, "cpu"))
