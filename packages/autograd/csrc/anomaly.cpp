@@ -44,6 +44,7 @@ void show_trace(Node* n) {
 
 bool has_nan(PyObject* grad) {
   static OpHandle isnan("isnan"), any("any");
+  if (as_tensor(grad)->flags & kLayout) return false;  // not one tensor of numbers
   auto found = call(any, {arg(tensor(call(isnan, {arg(as_tensor(grad))})))});
   int truth = PyObject_IsTrue(found.get());
   check(truth);

@@ -201,7 +201,7 @@ Value as_strided_backward(Machine& m, const Operand* args, int) {
   auto [self_low, self_extent] = span_of(self);
   auto [view_low, view_extent] = span_of(view);
   int64_t low = std::min(self_low, view_low), extent = std::max(self_low + self_extent, view_low + view_extent) - low;
-  Ref<> memory = zeros(1, &extent, grad->dtype, grad->device);
+  Ref<> memory = zeros_beside(grad, extent);
   if (!may_overlap(sizes, strides)) {
     Ref<> part = call(ops::as_strided, {arg(tensor(memory)), sizes, strides, arg(view.offset - low)});
     call_inplace(ops::copy_, {arg(tensor(part)), arg(grad)});

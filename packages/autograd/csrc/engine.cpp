@@ -131,6 +131,11 @@ Ref<> zeros(int ndim, const int64_t* sizes, DType dtype, Device device) {
   return t;
 }
 
+Ref<> zeros_beside(Tensor* like, int64_t n) {
+  if (like->flags & kLayout) return call(ops::new_zeros, {arg(like), arg(&n, 1)});
+  return zeros(1, &n, like->dtype, like->device);
+}
+
 namespace {
 
 Ref<> shape_tuple(int ndim, const int64_t* sizes) {

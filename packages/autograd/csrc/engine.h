@@ -49,5 +49,7 @@ void check_saved_version(const Tensor*, uint32_t saved_version, const char* make
 // A tuple of them, with None for nulls.
 Ref<> tuple_or_none(PyObject* const* items, uint32_t n);
 Ref<> zeros(int ndim, const int64_t* sizes, DType, Device);
+// A vector of n zeros of the dtype and device of `like`; where that is batched, one for each entry.
+Ref<> zeros_beside(Tensor* like, int64_t n);
 
 }  // namespace rl

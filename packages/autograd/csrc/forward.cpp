@@ -184,6 +184,8 @@ PyObject* view(Call& c) {
   if (!tangent) return result.release();
   std::vector<Arg> args(c.args, c.args + c.op->nparams);
   args[0] = arg(tensor(tangent));
+  static OpHandle strided("as_strided");  // counts from the start of the storage
+  if (c.op == strided && !args[3].none()) args[3].i += tensor(tangent)->offset - c.args[0].tensor->offset;
   auto of_tangent = Ref<>::check(api->call(c.op, args.data(), c.op->nparams));
   std::vector<Tensor*> views = tensors_of(result.get()), tangents = tensors_of(of_tangent.get());
   for (size_t i = 0; i < views.size(); ++i)
@@ -216,11 +218,16 @@ PyObject* write(Call& c, bool connected) {
   tangent = tangent ? own(std::move(tangent)) : zeros(self->ndim, self->sizes, self->dtype, self->device);
   if (self->base && !tangent_of(self->base)) {
     const Tensor* b = self->base;
-    set_tangent(self->base, zeros(b->ndim, b->sizes, b->dtype, b->device));
+    Tensor* like = tensor(tangent);
+    set_tangent(self->base, like->flags & kLayout ? call(ops::new_zeros, {arg(like), arg(b->sizes, b->ndim)})
+                                                  : zeros(b->ndim, b->sizes, b->dtype, b->device));
   }
   Ref<> old = tangent_of(self);
   const bool reshaped = strides != std::vector<int64_t>(self->strides, self->strides + self->ndim);
-  if (old && !reshaped && tensor(old)->storage->refs > 1 && !requires_grad(tensor(old)))
+  const bool batched = old && (tensor(tangent)->flags & ~tensor(old)->flags & kLayout);
+  // A batch is one more object around memory, which others may see too.
+  const bool shared = old && (tensor(old)->storage->refs > 1 || tensor(old)->flags & kLayout);
+  if (shared && !reshaped && !batched && !requires_grad(tensor(old)))
     call_inplace(ops::copy_, {arg(tensor(old)), arg(tensor(tangent))});  // views of it see what was written
   else
     set_tangent(self, tangent);
@@ -322,6 +329,7 @@ bool level_is_open() { return t_level; }
 
 // The tangent in the memory order of its tensor, so that what is a view of one is a view of the other.
 static Ref<> laid_out_as(const Tensor* t, const Ref<>& tangent) {
+  if (tensor(tangent)->flags & kLayout) return tangent;
   if (std::equal(t->strides, t->strides + t->ndim, tensor(tangent)->strides)) return tangent;
   auto [low, extent] = span_of(geometry_of(t));
   if (extent != t->numel) return tangent;  // its elements share memory, or have gaps between them
@@ -339,7 +347,9 @@ Ref<> tangent_of(Tensor* t) {
   // The view of the tangent, whose memory order may be another than the base's: in one that is the same.
   ThreadBitsScope inner(kNoForward, 0);
   const Tensor* base = t->base;
-  if (!std::equal(base->strides, base->strides + base->ndim, whole->strides) || base->dtype != t->dtype) return {};
+  const bool same = whole->flags & kLayout ? base->contiguous()  // whose entries are so too, where it is a batch
+                                           : std::equal(base->strides, base->strides + base->ndim, whole->strides);
+  if (!same || base->dtype != t->dtype) return {};
   return call(ops::as_strided, {arg(whole), arg(t->sizes, t->ndim), arg(t->strides, t->ndim),
                                 arg(whole->offset + t->offset - base->offset)});
 }

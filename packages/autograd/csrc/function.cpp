@@ -53,6 +53,11 @@ void backward_function(Node* n, PyObject** grads, PyObject** results, const Need
   auto cls = Ref<>::check(PyObject_GetAttrString(object(n), "_forward_cls"));
   auto name = Ref<>::check(PyObject_GetAttrString(cls.get(), "_backward_name"));
   auto fn = Ref<>::check(PyObject_GetAttr(cls.get(), name.get()));
+  if (std::any_of(grads, grads + n->noutputs, [](PyObject* g) { return g && as_tensor(g)->flags & kLayout; })) {
+    // What users write need not work on a batch of gradients: it runs for each of its entries.
+    auto module = Ref<>::check(PyImport_ImportModule("rushlight.autograd._batching"));
+    fn = Ref<>::check(PyObject_CallMethod(module.get(), "entry_by_entry", "O", fn.get()));
+  }
   auto value = Ref<>::check(PyObject_CallObject(fn.get(), args.get()));
   if (!PyTuple_Check(value.get())) value = Ref<>::check(PyTuple_Pack(1, value.get()));
 

@@ -28,7 +28,7 @@ void backward_copy_slices(Node* node, PyObject** grads, PyObject** results, cons
   if (!n->write) raise_released();
   // A copy of the gradient in memory laid out as the base's, so that the view's strides apply to it.
   auto [low, extent] = span_of(*n->base);
-  Ref<> memory = zeros(1, &extent, as_tensor(grads[0])->dtype, as_tensor(grads[0])->device);
+  Ref<> memory = zeros_beside(as_tensor(grads[0]), extent);
   Ref<> whole = strided(memory, *n->base, n->base->offset - low);
   call_inplace(ops::copy_, {arg(tensor(whole)), arg(as_tensor(grads[0]))});
   Ref<> part = strided(memory, *n->view, n->view->offset - low);

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.autograd import forward_ad, gradcheck, gradgradcheck
+from rushlight.autograd import forward_ad, grad, gradcheck, gradgradcheck
+from rushlight.autograd._batching import map_batch
 from rushlight.autograd._rules import RuleError, compile_rule
 from rushlight.autograd.functional import jvp
 from rushlight.plugin import Op, operators, require
@@ -130,6 +131,57 @@ def test_tangents_of_samples(record, dtype):
         checked += 1
     if not checked:
         pytest.skip("nothing differentiable")
+
+
+N = 3  # of the batches
+
+
+def samples(record, dtype):
+    make = Maker(dtype, requires_grad=True, seed=zlib.crc32(record.name.encode()))
+    try:
+        found = list(record.sampler(make, dtype))
+    except (RuntimeError, NotImplementedError, TypeError) as error:
+        pytest.skip(str(error))
+    for sample in found:
+        inputs, bind = leaves(sample)
+        try:
+            outputs = [out for out in bind(record.operator, *inputs) if out.requires_grad]
+        except (RuntimeError, NotImplementedError, TypeError):
+            continue  # the dtype; what it refuses is another test's
+        if inputs and outputs:
+            yield sample, inputs, bind, outputs
+
+
+def assert_entries(together, single, sample):
+    for k, batch in enumerate(together):
+        for i in range(N):
+            if single[i][k] is None:
+                assert batch is None or not batch[i].any()
+            else:
+                np.testing.assert_allclose(
+                    batch[i].detach(), single[i][k].detach(), rtol=1e-8, atol=1e-10, err_msg=str(sample)
+                )
+
+
+@pytest.mark.parametrize("dtype", DOUBLE, ids=["real", "complex"])
+@pytest.mark.parametrize("record", [r for r in RECORDS if not r.arbitrary], ids=lambda r: r.name)
+def test_batches_of_samples(record, dtype):
+    if record.base.startswith("_") and dtype.is_complex:
+        pytest.skip("an internal operator")
+    for sample, inputs, bind, outputs in samples(record, dtype):
+        options = {"retain_graph": True, "allow_unused": True}
+        vectors = [draw((N, *out.shape), out.dtype) for out in outputs]
+        single = [grad(outputs, inputs, [v[i] for v in vectors], **options) for i in range(N)]
+        assert_entries(grad(outputs, inputs, vectors, is_grads_batched=True, **options), single, sample)
+
+        def tangents(*directions, inputs=inputs, bind=bind):
+            with forward_ad.dual_level():
+                duals = [forward_ad.make_dual(x.detach(), v) for x, v in zip(inputs, directions, strict=True)]
+                return [forward_ad.unpack_dual(out).tangent for out in bind(record.operator, *duals)]
+
+        directions = [draw((N, *x.shape), x.dtype) for x in inputs]
+        single = [tangents(*(d[i] for d in directions)) for i in range(N)]
+        assert_entries(map_batch(tangents, *directions), single, sample)
 
 
 def compile_text(text, schema="mul.Tensor(Tensor self, Tensor other) -> Tensor"):

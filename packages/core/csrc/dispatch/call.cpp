@@ -104,7 +104,7 @@ static PyObject* named_results(const OpRecord* op, Ref<> result) {
   return PyObject_CallOneArg(reinterpret_cast<PyObject*>(named_result(op)), result.get());
 }
 
-PyObject* run_python(Call& c, PyObject* fn) {
+PyObject* run_python(Call& c, PyObject* fn, PyObject* first) {
   Ref<> args, kwargs;
   int npositional = static_cast<const OpRecord*>(c.op)->npositional;
   args = Ref<>::check(PyTuple_New(npositional));
@@ -117,6 +117,7 @@ PyObject* run_python(Call& c, PyObject* fn) {
       if (PyDict_SetItem(kwargs.get(), static_cast<const OpRecord*>(c.op)->names[i], value.get()) < 0) return nullptr;
     }
   }
+  if (first) args = Ref<>::check(PySequence_Concat(first, args.get()));
   Ref<> result = Ref<>::check(PyObject_Call(fn, args.get(), kwargs.get()));
   return named_results(static_cast<const OpRecord*>(c.op), std::move(result));
 }

@@ -92,7 +92,8 @@ bool number_from_object(PyObject*, Arg*);  // Python and NumPy numbers; false: s
 std::string short_name(const Op*);         // without its overload, as the user wrote it
 PyObject* arg_to_object(const Arg&);       // new reference
 PyObject* run_array_kernel(Call&, const Op*);
-PyObject* run_python(Call&, PyObject* fn);
+PyObject* run_python(Call&, PyObject* fn,
+                     PyObject* first = nullptr);           // `first`: a tuple that goes before the arguments
 PyObject* results(const Op*, Ref<Tensor>* values, int n);  // a tuple, named as the schema names its results
 PyObject* without_kernel(Call&);  // NotImplementedError, or the CPU's result where the backend allows it
 

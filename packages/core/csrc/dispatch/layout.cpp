@@ -91,6 +91,15 @@ void write_back(const Call& c, Tensor* target, Tensor* value, bool is_out) {
   ++target->storage->version;
 }
 
+// A payload with a method `call` takes every call itself; null without an error: it leaves this one to the others.
+PyObject* ask_payload(Call& c, const Tensor* t, PyObject* method) {
+  bool writes = c.inplace || c.op->inplace_only;
+  Ref<> bound = Ref<>::check(PyObject_GetAttr(payload_of(t), method));
+  Ref<> first = Ref<>::check(PyTuple_Pack(2, c.op->record, writes ? Py_True : Py_False));
+  Ref<> result = Ref<>::check(run_python(c, bound.get(), first.get()));
+  return result.get() == Py_NotImplemented ? nullptr : result.release();
+}
+
 // Above autograd (self is not null) only composites run, which it records part by part; below it everything.
 PyObject* layout_layer(Call& c, void* composites) {
   const Tensor* t = first_with_layout(c);
@@ -99,6 +108,10 @@ PyObject* layout_layer(Call& c, void* composites) {
   if (!t && !(c.out && is_tensor(c.out))) return dispatch(c);
   Ref<> layout(t ? layout_of(t) : nullptr);
   const LayoutKernel* kernel = t ? kernel_for(c, layout.get()) : nullptr;
+  static PyObject* method = PyUnicode_InternFromString("call");
+  if (composites && t && !kernel && !c.out &&
+      PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(payload_of(t))), method))
+    if (PyObject* result = ask_payload(c, t, method)) return result;
   if (composites && (!kernel || !kernel->composite || c.inplace || c.out)) return dispatch(c);
   if (!kernel && !goes_on && shares_memory(c.op)) return detach(c.args[0].tensor).release_object();
   goes_on |= !kernel && c.op->family == Family::Composite;

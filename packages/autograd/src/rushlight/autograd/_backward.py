@@ -70,8 +70,8 @@ def grad(
         create_graph: Record the pass itself, for higher derivatives.
         only_inputs: Accepted for compatibility; only True has a meaning.
         allow_unused: Give None for inputs that the outputs do not depend on, instead of an error.
-        is_grads_batched: `grad_outputs` have a further first dimension, a pass runs for each of its entries, and the
-            gradients are stacked.
+        is_grads_batched: `grad_outputs` have a further first dimension, and so have the gradients: one pass runs for
+            all of its entries.
         materialize_grads: Give zeros instead of None.
 
     Returns:
@@ -101,18 +101,26 @@ def _batched(
     allow_unused: bool | None,
     materialize_grads: bool,
 ) -> tuple[Any, ...]:
-    import rushlight
+    from ._batching import map_batch
 
     batches = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or ())
-    sizes = {len(g) for g in batches if g is not None}
-    if len(sizes) != 1:
-        raise RuntimeError(
-            f"grad: is_grads_batched needs grad_outputs with one common first dimension, got sizes {sorted(sizes)}. "
-            "Stack the vectors along dimension 0."
+    results = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    for i, (out, g) in enumerate(zip(results, batches, strict=False)):
+        if g is not None and (not g.ndim or g.shape[1:] != out.shape):
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape[1:]} and output[{i}] "
+                f"has a shape of {out.shape}."
+            )
+    sizes = [len(g) for g in batches if g is not None]
+    if len(set(sizes)) != 1:
+        raise ValueError(
+            "vmap: Expected all tensors to have the same size in the mapped dimension, "
+            f"got sizes {sizes} for the mapped dimension"
         )
-    (n,) = sizes
-    rows: list[tuple[Any, ...]] = []
-    for row in zip(*((None,) * n if g is None else g.unbind() for g in batches), strict=True):
-        keep = retain_graph if len(rows) == n - 1 else True
-        rows.append(_C.grad(outputs, inputs, row, keep, create_graph, allow_unused, materialize_grads))
-    return tuple(None if column[0] is None else rushlight.stack(column) for column in zip(*rows, strict=True))
+
+    def one_pass(*row: Tensor | None) -> tuple[Tensor | None, ...]:
+        return _C.grad(outputs, inputs, row, retain_graph, create_graph, allow_unused, materialize_grads)
+
+    return map_batch(one_pass, *batches)

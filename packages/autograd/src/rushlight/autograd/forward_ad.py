@@ -100,7 +100,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
             "supported. Call unpack_dual() first."
         )
-    return _C.make_dual(tensor, tangent.to(tensor.dtype))
+    return _C.make_dual(tensor, tangent if tangent.dtype == tensor.dtype else tangent.to(tensor.dtype))
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

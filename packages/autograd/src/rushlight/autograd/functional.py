@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from rushlight import Tensor
 
 from . import forward_ad
 from ._backward import grad
+from ._batching import map_batch
 from ._C import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -98,7 +100,7 @@ def jacobian(
         inputs: A Tensor or a tuple of Tensors.
         create_graph: Whether the result can be differentiated.
         strict: Whether it is an error if an output is independent of an input.
-        vectorize: Whether all rows are asked of backward in one call.
+        vectorize: Whether one backward pass computes all rows, on batches of gradients.
         strategy: ``"reverse-mode"`` computes rows, ``"forward-mode"`` columns, which pays with few inputs.
 
     Returns:
@@ -121,7 +123,7 @@ def jacobian(
         outputs, single_output = _outputs("jacobian", func(*leaves), strict)
         rows = []
         for number, out in enumerate(outputs):
-            blocks = _rows(out, leaves, create_graph)
+            blocks = _rows(out, leaves, create_graph, vectorize)
             message = f"Output {number} of the user-provided function is independent of input {{}}."
             _refuse_independent(blocks, strict, message)
             if strict and create_graph:
@@ -148,7 +150,7 @@ def hessian(
         inputs: A Tensor or a tuple of Tensors.
         create_graph: Whether the result can be differentiated.
         strict: Whether it is an error if the gradient is independent of an input.
-        vectorize: Whether all rows are asked of backward in one call.
+        vectorize: Whether one backward pass computes all rows, on batches of gradients.
         outer_jacobian_strategy: How the gradient is differentiated, see `jacobian`.
 
     Returns:
@@ -363,7 +365,7 @@ def _zeros(output: Tensor, input: Tensor) -> Tensor:
     return rushlight.zeros((*output.shape, *input.shape), dtype=input.dtype, device=input.device)
 
 
-def _rows(out: Tensor, leaves: Tensors, create_graph: bool) -> Grads:
+def _rows(out: Tensor, leaves: Tensors, create_graph: bool, vectorize: bool) -> Grads:
     """The Jacobian of one output by each input, (*output shape, *input shape); None where it is independent."""
     if not out.requires_grad or out.numel() == 0:
         return (None,) * len(leaves)
@@ -372,9 +374,14 @@ def _rows(out: Tensor, leaves: Tensors, create_graph: bool) -> Grads:
             f"grad can be implicitly created only for real scalar outputs but got {out.dtype}. Take real and imag."
         )
     units = rushlight.eye(out.numel(), dtype=out.dtype, device=out.device).reshape(out.numel(), *out.shape)
-    found = grad(
-        out, leaves, units, retain_graph=True, create_graph=create_graph, allow_unused=True, is_grads_batched=True
+    pass_over = functools.partial(
+        grad, out, leaves, retain_graph=True, create_graph=create_graph, allow_unused=True, is_grads_batched=vectorize
     )
+    if vectorize:
+        found = pass_over(units)
+    else:
+        columns: Any = zip(*(pass_over(unit) for unit in units), strict=True)
+        found = tuple(None if column[0] is None else rushlight.stack(column) for column in columns)
     return tuple(
         None if g is None else g.reshape(*out.shape, *leaf.shape) for g, leaf in zip(found, leaves, strict=True)
     )
@@ -400,33 +407,30 @@ def _check_strategy(who: str, strategy: str, create_graph: bool, strict: bool, v
 
 
 def _jacobian_forward(func: Function, inputs: Any) -> Any:
-    """The Jacobian by columns: a forward pass for each element of the inputs."""
+    """The Jacobian by columns: a forward pass for the elements of each input."""
     tensors, single = _as_tuple("jacobian", "inputs", inputs)
     tensors = tuple(x.detach() for x in tensors)
-    columns: list[list[Tensors]] = []  # by input, element and output
     outputs: Tensors = ()
     single_output = True
+
+    def derivatives(k: int, unit: Tensor) -> Tensors:
+        nonlocal outputs, single_output
+        with forward_ad.dual_level():
+            duals = [forward_ad.make_dual(t, unit) if i == k else t for i, t in enumerate(tensors)]
+            outputs, single_output = _outputs("jacobian", func(*duals), strict=False)
+            parts = [forward_ad.unpack_dual(out) for out in outputs]
+            outputs = tuple(part.primal for part in parts)
+        return tuple(rushlight.zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts)
+
+    columns: list[tuple[Any, ...]] = []  # by input and output, the elements of the input in front
     for k, x in enumerate(tensors):
-        columns.append([])
-        for unit in rushlight.eye(x.numel(), dtype=x.dtype, device=x.device):
-            with forward_ad.dual_level():
-                duals = [forward_ad.make_dual(x, unit.reshape(x.shape)) if i == k else t for i, t in enumerate(tensors)]
-                outputs, single_output = _outputs("jacobian", func(*duals), strict=False)
-                parts = [forward_ad.unpack_dual(out) for out in outputs]
-                outputs = tuple(part.primal for part in parts)
-            columns[k].append(
-                tuple(
-                    rushlight.zeros_like(part.primal) if part.tangent is None else part.tangent.detach()
-                    for part in parts
-                )
-            )
+        units = rushlight.eye(x.numel(), dtype=x.dtype, device=x.device).reshape(x.numel(), *x.shape)
+        columns.append(map_batch(functools.partial(derivatives, k), units))
     rows = []
     for o, out in enumerate(outputs):
         blocks = tuple(
-            rushlight.stack([column[o] for column in columns[k]], -1).reshape(*out.shape, *x.shape)
-            if x.numel()
-            else _zeros(out, x)
-            for k, x in enumerate(tensors)
+            column[o].detach().movedim(0, -1).reshape(*out.shape, *x.shape)
+            for column, x in zip(columns, tensors, strict=True)
         )
         rows.append(blocks[0] if single else blocks)
     return rows[0] if single_output else tuple(rows)

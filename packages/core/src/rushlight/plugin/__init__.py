@@ -123,7 +123,9 @@ def layout_tensor(payload: Any, shape: Sequence[int], dtype: _C.dtype, device: A
 
     Args:
         payload: Any object; its `layout` is the layout of the tensor, `tensor._payload` gives it back. Where it has
-            `parts`, a dict of strided tensors by name, the tensor prints with them.
+            `parts`, a dict of strided tensors by name, the tensor prints with them. Where its class has a method
+            `call(op, inplace, *args, **kwargs)`, that takes every call with such a tensor for which the record `op`
+            has no kernel of the layout, above autograd; it returns NotImplemented to leave one alone.
         shape: Shape of the tensor.
         dtype: Dtype of the elements.
         device: Where they live.
