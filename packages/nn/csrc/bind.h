@@ -75,5 +75,6 @@ bool register_pool();
 bool register_norm();
 bool register_loss();
 bool register_optim();
+bool register_rnn();
 
 }  // namespace rl

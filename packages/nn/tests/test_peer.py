@@ -57,6 +57,7 @@ def layer(make, *shapes, train=True):
         module.train(train)
         inputs = [t.randn(*shape, requires_grad=True) for shape in shapes]
         output = module(*inputs)
+        output = output[0] if isinstance(output, tuple) else output
         if output.requires_grad:
             (output * t.randn(output.shape)).sum().backward()
         state = module.state_dict()
@@ -134,6 +135,17 @@ for n, image in IMAGES.items():
         LAYERS.append((lambda nn, n=n, size=size: getattr(nn, f"AdaptiveAvgPool{n}d")(size), (2, 3, *image)))
     for options in ({}, {"momentum": None}, {"affine": False}, {"track_running_stats": False}):
         LAYERS.append((lambda nn, n=n, options=options: getattr(nn, f"BatchNorm{n}d")(3, **options), (4, 3, *image)))
+
+
+for kind in ("LSTM", "GRU", "RNN"):
+    for options in ({}, {"num_layers": 2, "bidirectional": True, "bias": False}, {"batch_first": True}):
+        recurrent = lambda nn, kind=kind, options=options: getattr(nn, kind)(3, 4, **options)
+        LAYERS += [(recurrent, (5, 2, 3)), (recurrent, (5, 3))]
+    LAYERS.append((lambda nn, kind=kind: getattr(nn, kind)(3, 4, 3, dropout=0.4), (5, 2, 3)))
+    LAYERS.append((lambda nn, kind=kind: getattr(nn, kind + "Cell")(3, 4), (2, 3)))
+LAYERS.append((lambda nn: nn.LSTM(3, 5, 2, bidirectional=True, proj_size=2), (5, 2, 3)))
+LAYERS.append((lambda nn: nn.RNN(3, 5, nonlinearity="relu"), (5, 2, 3)))
+LAYERS.append((lambda nn: nn.RNNCell(3, 5, nonlinearity="relu"), (2, 3)))
 
 
 @pytest.mark.parametrize("train", [True, False])
@@ -404,6 +416,23 @@ def test_training_takes_the_same_course(name):
                 loss.backward()
                 optimizer.step()
                 losses.append(loss)
+        return losses
+
+    check(program, 1e-4)
+
+
+def test_training_of_an_lstm_takes_the_same_course():
+    def program(t):
+        lstm, head = t.nn.LSTM(8, 16, 2, dropout=0.2), t.nn.Linear(16, 4)
+        optimizer = t.optim.Adam([*lstm.parameters(), *head.parameters()], lr=0.01)
+        x, y = t.randn(12, 6, 8), t.randint(0, 4, (6,))
+        losses = []
+        for _ in range(20):
+            optimizer.zero_grad()
+            loss = t.nn.functional.cross_entropy(head(lstm(x)[0][-1]), y)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss)
         return losses
 
     check(program, 1e-4)

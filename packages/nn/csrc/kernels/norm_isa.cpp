@@ -2,7 +2,7 @@
 // the input, so that the number of threads does not change a result.
 #include "norm.h"
 #include "runtime.h"
-#include "rushlight/simd.h"
+#include "vecmath.h"
 
 namespace rl {
 namespace RL_ISA {
@@ -36,14 +36,6 @@ inline Vec<T> keep(Vec<T> v, int64_t count) {
   T part[kLanes<T>];
   store(part, v);
   return load(part, count);
-}
-template <class T>
-inline Vec<T> get(const T* p, int64_t count) {
-  return count == kLanes<T> ? load(p) : load(p, count);
-}
-template <class T>
-inline void put(T* p, Vec<T> v, int64_t count) {
-  count == kLanes<T> ? store(p, v) : store(p, v, count);
 }
 
 // ---- batch norm
@@ -359,33 +351,6 @@ void row_norm_backward(const RowNormBackward& r) {
 }
 
 // ---- cross entropy
-
-// exp of x <= 0: 2^n * e^r with |r| <= ln(2) / 2, e^r by its Taylor series to the precision of T.
-template <class T>
-inline Vec<T> exp_negative(Vec<T> x) {
-  constexpr bool single = sizeof(T) == 4;
-  constexpr T lowest = single ? T(-87) : T(-708);
-  using Ints = Vec<IntOf<T>>;
-  const auto vanishes = x < lowest;
-  x = vanishes ? splat(lowest) : x;
-  const Vec<T> shifter =
-      splat(single ? T(12582912) : T(6755399441055744));  // 1.5 * 2^(mantissa bits): adding it rounds
-  const Vec<T> shifted = x * T(1.4426950408889634) + shifter, n = shifted - shifter;
-  const Vec<T> r = (x - n * (single ? T(0.693359375) : T(0.6931471803691238))) -
-                   n * (single ? T(-2.12194440e-4) : T(1.9082149292705877e-10));
-  constexpr int degree = single ? 7 : 13;
-  T factorial = 1;
-  for (int i = 2; i <= degree; ++i) factorial *= static_cast<T>(i);
-  Vec<T> e = splat(T(1) / factorial);
-  for (int i = degree; i > 0; --i) {
-    factorial /= static_cast<T>(i);
-    e = e * r + T(1) / factorial;
-  }
-  const Ints exponent = reinterpret_cast<Ints>(shifted) - reinterpret_cast<Ints>(shifter);
-  e = reinterpret_cast<Vec<T>>(reinterpret_cast<Ints>(e) + (exponent << (single ? 23 : 52)));
-  e = vanishes ? Vec<T>{} : e;
-  return x == x ? e : x;
-}
 
 template <class T>
 inline Vec<T> greater(Vec<T> a, Vec<T> b) {

@@ -13,4 +13,5 @@ from rushlight.nn.modules.module import Module as Module
 from rushlight.nn.modules.normalization import *
 from rushlight.nn.modules.padding import *
 from rushlight.nn.modules.pooling import *
+from rushlight.nn.modules.rnn import *
 from rushlight.nn.modules.sparse import *
