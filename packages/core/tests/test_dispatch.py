@@ -298,7 +298,9 @@ def test_calls_leak_nothing():
 
 def test_a_malformed_schema_says_where():
     with pytest.raises(ValueError, match="expected a known type at column"):
-        _C.define_op("broken(Tensr x) -> Tensor", "function", "same", None, True, False, False, False, None, False)
+        _C.define_op(
+            "broken(Tensr x) -> Tensor", "function", "same", None, True, False, False, False, None, False, False
+        )
 
 
 def test_a_name_is_registered_once():
@@ -314,6 +316,12 @@ def test_a_name_is_registered_once():
         lambda x, out: torch.where(x > 0, x, x, out=out),
         lambda x, out: torch.take(x, torch.tensor([0, 1]), out=out),
         lambda x, out: torch.sort(x, out=(out, torch.empty(2, dtype=torch.int64))),
+        lambda x, out: torch.abs(x, out=out),
+        lambda x, out: torch.heaviside(x, x, out=out),
+        lambda x, out: torch.cross(torch.ones(2, 3), torch.ones(2, 3), out=out),
+        lambda x, out: torch.narrow_copy(x, 0, 0, 1, out=out),
+        lambda x, out: torch.normal(x, x, out=out),
+        lambda x, out: torch.renorm(torch.ones(2, 2), 2, 0, 1, out=out),
     ],
 )
 def test_out_of_another_dtype_is_refused(call):
@@ -326,7 +334,6 @@ def test_out_of_another_dtype_is_refused(call):
     [
         lambda x, out: torch.add(x, x, out=out),
         lambda x, out: torch.cat([x[:1], x[1:]], out=out),
-        lambda x, out: torch.cumsum(x, 0, out=out),
         lambda x, out: torch.stack([x[0], x[1]], out=out),
     ],
 )
@@ -335,3 +342,16 @@ def test_out_of_another_dtype_is_cast_to(call):
     assert call(torch.ones(2), out) is out
     with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
         call(torch.ones(2), torch.empty(2, dtype=torch.int64))
+
+
+def test_out_stands_for_the_dtype_of_cumulative_ops():
+    out = torch.empty(3, dtype=torch.int64)
+    x = torch.tensor([1.5, 2.5, 3.5])
+    assert torch.cumsum(x, 0, out=out) is out
+    assert out.tolist() == [1, 3, 6]
+    assert torch.cumprod(x, 0, out=out).tolist() == [1, 2, 6]
+
+
+def test_bernoulli_writes_every_dtype():
+    for dtype in (torch.bool, torch.uint8, torch.int64, torch.float64):
+        assert torch.bernoulli(torch.tensor([0.0, 1.0]), out=torch.empty(2, dtype=dtype)).tolist() == [0, 1]

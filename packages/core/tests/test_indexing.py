@@ -234,6 +234,25 @@ def test_lines_check_their_indices(op):
         op(x, 1, torch.tensor([0]), *more)
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, dim, index, ones: x.scatter_(dim, index, ones),
+        lambda x, dim, index, ones: x.scatter_(dim, index, 1.0),
+        lambda x, dim, index, ones: x.scatter_add_(dim, index, ones),
+        lambda x, dim, index, ones: x.scatter_reduce_(dim, index, ones, "prod", include_self=False),
+    ],
+)
+@pytest.mark.parametrize("dim", [0, 1])
+def test_a_bad_index_leaves_the_target_as_it_is(write, dim):
+    x = torch.zeros(64, 64)
+    index = torch.randint(0, 64, (64, 64))
+    index[63, 63] = 64
+    with pytest.raises(RuntimeError, match=f"index 64 is out of bounds for dimension {dim} with size 64"):
+        write(x, dim, index, torch.ones(64, 64))
+    assert not x.any()
+
+
 def test_scatter_of_equal_places_takes_the_last():
     x = torch.zeros(2).scatter(0, torch.tensor([1, 1, 1]), torch.tensor([1.0, 2.0, 3.0]))
     assert x.tolist() == [0, 3]

@@ -91,3 +91,23 @@ def test_float_power_is_double():
 def test_isreal():
     assert torch.isreal(torch.tensor([1, 1j, 2 + 0j])).tolist() == [True, False, True]
     assert torch.isreal(torch.tensor([math.nan])).tolist() == [True]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("number", [0.1, 1.7])
+def test_half_times_a_number_is_rounded_once(dtype, number):
+    x = torch.linspace(-30, 30, 4001).to(dtype)
+    wide, n = x.float().numpy(), np.float32(number)
+    expect = lambda values: torch.from_numpy(values).to(dtype)
+    for actual, reference in [
+        (x * number, wide * n),
+        (number * x, n * wide),
+        (x * torch.tensor(number), wide * n),
+        (x.clone().mul_(number), wide * n),
+        (x.t() * number, wide * n),
+        (x / number, wide / n),
+        (torch.div(x, number, rounding_mode="trunc"), np.trunc(wide / n)),
+        (x // number, np.floor_divide(wide, n)),
+    ]:
+        assert torch.equal(actual, expect(reference))
+    assert torch.equal((number / x)[x != 0], expect(n / wide[wide != 0]))

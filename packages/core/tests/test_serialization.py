@@ -11,6 +11,7 @@ import random
 import struct
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 import numpy as np
@@ -257,6 +258,63 @@ def test_legacy_files_follow_one_another():
         torch.save(torch.tensor([i]), file, _use_new_zipfile_serialization=False)
     file.seek(0)
     assert [torch.load(file).item() for _ in range(3)] == [0, 1, 2]
+
+
+def tar_file():
+    """A file as PyTorch wrote them before 0.1.10, whose layout is that of its `legacy_load`."""
+    entry = lambda kind, *fields: (
+        b"\x80\x02("
+        + b"".join(b"I%d\n" % f if isinstance(f, int) else b"U\x03cpu" for f in fields)
+        + b"ctorch\n%b\nt." % kind
+    )
+    storages = b"".join(
+        [
+            pickle.dumps(2, 2),
+            entry(b"FloatStorage", 1001, "cpu") + struct.pack("<q6f", 6, *range(6)),
+            entry(b"LongStorage", 94234234234, "cpu") + struct.pack("<q3q", 3, 7, 8, 9),
+            pickle.dumps([(1003, 1001, 2, 3)], 2),
+        ]
+    )
+    tensors = b"".join(
+        [
+            pickle.dumps(3, 2),
+            entry(b"FloatTensor", 2001, 1001) + struct.pack("<i4x2q2qq", 2, 2, 3, 3, 1, 0),
+            entry(b"FloatTensor", 2002, 1001) + struct.pack("<i4xqqq", 1, 2, 3, 1),
+            entry(b"LongTensor", 2003, 94234234234) + struct.pack("<i4xqqq", 1, 3, 1, 0),
+        ]
+    )
+    numbers = b"".join(
+        b"X%b%b%bQs" % (struct.pack("<L", 1), name, number)
+        for name, number in [(b"a", b"U\x042001"), (b"b", b"U\x042002"), (b"c", b"U\x042003"), (b"s", b"U\x041003")]
+    )
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:") as archive:
+        for name, content in [("pickle", b"\x80\x02}" + numbers + b"."), ("storages", storages), ("tensors", tensors)]:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_tar_files(weights_only):
+    got = torch.load(io.BytesIO(tar_file()), weights_only=weights_only)
+    assert got["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert got["b"].tolist() == [1, 4]
+    assert got["c"].tolist() == [7, 8, 9]
+    assert list(got["s"]) == [2, 3, 4]
+    got["a"][0, 1] = 10
+    assert got["b"][0] == 10  # one memory, as in the program that saved it
+
+
+def test_damaged_tar_files():
+    good = tar_file()
+    for cut in range(0, len(good.rstrip(b"\0")), 97):
+        with pytest.raises((RuntimeError, pickle.UnpicklingError, EOFError)):
+            torch.load(io.BytesIO(good[:cut]))
+    for old, new in [(b"I2001\nI1001", b"I2001\nI1009"), (struct.pack("<q", 6), struct.pack("<q", -6))]:
+        with pytest.raises(RuntimeError, match="the tar archive does not hold what it says"):
+            torch.load(io.BytesIO(good.replace(old, new)))
 
 
 def test_one_memory_has_one_dtype():
@@ -643,9 +701,9 @@ def test_records_must_not_overlap():
         torch.load(io.BytesIO(bytes(data[:directory_at]) + directory + entries + bytes(end)))
 
 
-@pytest.mark.parametrize("new", [True, False], ids=["zip", "legacy"])
+@pytest.mark.parametrize("format", ["zip", "legacy", "tar"])
 @pytest.mark.parametrize("seed", range(10))
-def test_files_with_flipped_bits(new, seed):
+def test_files_with_flipped_bits(format, seed):
     """A damaged file loads, or raises one of the named errors; it never crashes, hangs or takes memory."""
     obj = {
         "a": torch.arange(4),
@@ -653,7 +711,7 @@ def test_files_with_flipped_bits(new, seed):
         "c": collections.OrderedDict(x=torch.ones(2, requires_grad=AUTOGRAD)),
         "d": [1, (2, "e"), {b"f"}],
     }
-    good = saved(obj, _use_new_zipfile_serialization=new).getvalue()
+    good = tar_file() if format == "tar" else saved(obj, _use_new_zipfile_serialization=format == "zip").getvalue()
     source = random.Random(seed)
     for _ in range(50):
         bad = bytearray(good)

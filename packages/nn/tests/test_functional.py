@@ -169,6 +169,15 @@ def test_softshrink_writes_out():
     assert out.tolist() == [-1.5, 0, 1.5]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [F.gelu, F.softplus, F.softshrink, F.hardshrink, F.logsigmoid, lambda x, out: F.avg_pool2d(x[None], 1, out=out)],
+)
+def test_out_of_another_dtype_is_refused(call):
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype float32, but got float64 instead"):
+        call(torch.ones(2, 2), out=torch.empty(2, 2, dtype=torch.float64))
+
+
 def test_variance_of_gaussian_nll():
     x, y = torch.zeros(10, 2, 3), torch.ones(10, 2, 3)
     for shape in ((10, 2, 3), (10, 2), (10, 1, 3), (1, 2, 3), (10, 2, 1)):

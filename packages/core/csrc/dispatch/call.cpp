@@ -176,7 +176,7 @@ void resize_out(const Op* op, Tensor* out, int ndim, const int64_t* sizes) {
 }
 
 void check_target_dtype(const Op* op, DType value, DType target) {
-  if (!can_cast(value, target))
+  if (!can_cast(value, target) && !static_cast<const OpRecord*>(op)->any_out)
     fail(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s", legacy_name(value),
          legacy_name(target));
   if (value != target && static_cast<const OpRecord*>(op)->exact)
@@ -236,7 +236,8 @@ PyObject* run(Call& c) {
     if (r) ++as_tensor(r)->storage->version;
     return r;
   }
-  if (op->family == Family::Factory && is_tensor(c.out))  // a factory makes what it is to fill
+  // A factory makes what it is to fill.
+  if ((op->family == Family::Factory || static_cast<const OpRecord*>(op)->any_out) && is_tensor(c.out))
     for (int i = 0; i < op->nparams; ++i)
       if (op->params[i].type == ParamType::DType && c.args[i].none()) {
         c.args[i].kind = Kind::DType;

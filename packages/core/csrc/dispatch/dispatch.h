@@ -34,9 +34,11 @@ struct OpRecord : Op {
   bool writes_inplace = false;            // the native kernel honours Call::inplace
   uint32_t unordered = 0;                 // device types on which the order of threads decides the result, a bit each
   bool exact = false;                     // results are written to tensors of their own dtype only
+  bool any_out = false;                   // ... of every dtype, which stands for a missing dtype parameter
   std::vector<std::string> result_names;  // of `-> (Tensor values, Tensor indices)`; empty where they have none
   std::vector<LayoutKernel> layouts;
-  int varargs = -1;  // index of the int list that absorbs loose ints (`view(2, 3)`), or -1
+  Loop number_loops[2][2] = {};  // [position of a number][bfloat16]: beside a half it keeps all its digits
+  int varargs = -1;              // index of the int list that absorbs loose ints (`view(2, 3)`), or -1
 };
 
 OpRecord* parse_schema(const std::string& schema);  // throws; the record lives as long as the process

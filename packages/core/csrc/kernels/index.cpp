@@ -411,22 +411,17 @@ const int64_t* gather_lines(const Lines& l, int itemsize, const char* self, cons
   return bad.first();
 }
 
-const int64_t* scatter_lines(const Lines& l, Scatter how, DType dtype, char* self, const char* index,
-                             const char* other) {
-  Outside bad;
+void scatter_lines(const Lines& l, Scatter how, DType dtype, char* self, const char* index, const char* other) {
   const auto with = [&](auto zero, auto combine) {
     using T = decltype(zero);
-    each_row(l, self, index, const_cast<char*>(other), [&](const Row& r) {
-      if (const int64_t* at = outside(r, l.size)) return bad.note(at);
-      run_row<T>(r, l.self_step, [&](T& s, const T& v) { s = combine(s, v); });
-    });
+    each_row(l, self, index, const_cast<char*>(other),
+             [&](const Row& r) { run_row<T>(r, l.self_step, [&](T& s, const T& v) { s = combine(s, v); }); });
   };
   if (how == Scatter::Assign) {
-    by_size(static_cast<int>(itemsize(dtype)), [&](auto zero) {
+    return by_size(static_cast<int>(itemsize(dtype)), [&](auto zero) {
       using T = decltype(zero);
       with(zero, [](T, T v) { return v; });
     });
-    return bad.first();
   }
   by_dtype(dtype, [&](auto math) {
     using M = decltype(math);
@@ -438,7 +433,6 @@ const int64_t* scatter_lines(const Lines& l, Scatter how, DType dtype, char* sel
       default: return with(T{}, [](T a, T b) { return M::minimum(a, b); });
     }
   });
-  return bad.first();
 }
 
 // ---- masks

@@ -46,9 +46,8 @@ struct Lines {
 // other ← self at index. Returns the address of an index that is out of bounds, null where all are well.
 const int64_t* gather_lines(const Lines&, int itemsize, const char* self, const char* index, char* other);
 enum class Scatter { Assign, Add, Multiply, Maximum, Minimum };  // the last two: NaN wins; not for complex numbers
-// self at index ← self ∘ other. Lines run in parallel, each in order. Returns the address of an index that is out of
-// bounds, null where all are well; lines without such an index are written all the same.
-const int64_t* scatter_lines(const Lines&, Scatter, DType, char* self, const char* index, const char* other);
+// self at index ← self ∘ other. Lines run in parallel, each in order. Indices are in bounds.
+void scatter_lines(const Lines&, Scatter, DType, char* self, const char* index, const char* other);
 
 // ---- masks: n bytes, set where they are not 0
 int64_t count_set(const uint8_t* mask, int64_t n);

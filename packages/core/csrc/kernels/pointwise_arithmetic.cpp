@@ -217,9 +217,15 @@ void fill_sums(LoopTable& table, Registrar& ops) {
       table, "add", Bools(), [](bool a, bool b) { return a | b; },
       [](bool a, bool b, const bool* p) { return a | (b & p[0]); });
 
-  ops.hot<Ints, Floats, Complexes>("mul", [](auto a, auto b) { return times(a, b); });
+  const auto product = [](auto a, auto b) { return times(a, b); };
+  const auto quotient = [](auto a, auto b) { return a / b; };
+  ops.hot<Ints, Floats, Complexes>("mul", product);
+  ops.beside_float<0>("mul:number,half", product);
+  ops.beside_float<1>("mul:half,number", product);
   ops.hot<Bools>("mul", [](bool a, bool b) { return a & b; });
-  ops.hot<Floats, Complexes>("div", [](auto a, auto b) { return a / b; });
+  ops.hot<Floats, Complexes>("div", quotient);
+  ops.beside_float<0>("div:number,half", quotient);
+  ops.beside_float<1>("div:half,number", quotient);
   ops.unary<Ints, Floats, Complexes>("neg", [](auto x) {
     if constexpr (std::is_integral_v<decltype(x)>) {
       return negate(x);
@@ -263,15 +269,19 @@ struct FarApart {
 };
 
 void fill_floating_division(Registrar& ops) {
-  ops.binary<Floats>("div_trunc", [](auto a, auto b) { return vm::trunc(a / b); });
+  const auto truncated = [](auto a, auto b) { return vm::trunc(a / b); };
+  ops.binary<Floats>("div_trunc", truncated);
+  ops.beside_float<1>("div_trunc:half,number", truncated);
   ops.guarded<2, FarApart, Floats>(
       "fmod", [](auto a, auto b) { return fmod_near(a, b); }, [](auto a, auto b) { return fmod_far(a, b); });
   ops.guarded<2, FarApart, Floats>(
       "remainder", [](auto a, auto b) { return remainder_of(fmod_near(a, b), b); },
       [](auto a, auto b) { return remainder_of(fmod_far(a, b), b); });
-  ops.guarded<2, FarApart, Floats>(
-      "div_floor", [](auto a, auto b) { return floor_divide_of(fmod_near(a, b), a, b); },
-      [](auto a, auto b) { return floor_divide_of(fmod_far(a, b), a, b); });
+  const auto floored_near = [](auto a, auto b) { return floor_divide_of(fmod_near(a, b), a, b); };
+  const auto floored_far = [](auto a, auto b) { return floor_divide_of(fmod_far(a, b), a, b); };
+  ops.guarded<2, FarApart, Floats>("div_floor", floored_near, floored_far);
+  using IsFar = Guard<FarApart, decltype(floored_far)>;
+  ops.beside_float<1, IsFar>("div_floor:half,number", floored_near);
 }
 
 void fill_divisors(Registrar& ops) {

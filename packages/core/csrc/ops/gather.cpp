@@ -243,18 +243,24 @@ Ref<Tensor> scatter_into(Call& c, const char* op, Scatter how, bool include_self
   Value value, identity;
   if (!src) store_number(c.args[3], self->dtype, &value);
   if (!include_self) store_identity(how, self->dtype, &identity);
+  if (!index->numel || self->device.type == kMeta) return target(c);
+  const int64_t size = self->ndim ? self->sizes[dim] : 1;
+  const int64_t* bad;
+  {
+    Unlocked unlocked(v->numel > kUnlockAbove);
+    bad = find_outside(values_of(v), v->numel, 0, size);
+  }
+  if (bad) outside_line(*bad, dim, size);  // before anything is written
   Ref<Tensor> r = target(c);
-  if (!index->numel || self->device.type == kMeta) return r;
   LineStore s;
   const auto write = [&](Scatter with, const int64_t* strides, const void* from) {
     set_lines(s, r.get(), dim, v.get(), strides, itemsize(self->dtype));
     Unlocked unlocked(v->numel > kUnlockAbove);
-    return scatter_lines(s.lines, with, r->dtype, r->data, v->data, static_cast<const char*>(from));
+    scatter_lines(s.lines, with, r->dtype, r->data, v->data, static_cast<const char*>(from));
   };
-  const int64_t* bad = include_self ? nullptr : write(Scatter::Assign, nullptr, &identity);
-  if (!bad && source) bad = write(how, source->ndim ? source->strides : nullptr, source->data);
-  if (!bad && !source) bad = write(how, nullptr, &value);
-  if (bad) outside_line(*bad, dim, s.lines.size);
+  if (!include_self) write(Scatter::Assign, nullptr, &identity);
+  if (source) write(how, source->ndim ? source->strides : nullptr, source->data);
+  if (!source) write(how, nullptr, &value);
   return r;
 }
 

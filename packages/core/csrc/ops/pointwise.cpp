@@ -25,6 +25,7 @@ struct Plan {
   DType compute;   // of the inputs, in the loop
   DType computed;  // of what the loop writes
   DType output;    // of the result
+  int wide = -1;   // the input that a half loop takes as float32
   int ndim = 0;
   int64_t sizes[kMaxRank];
 };
@@ -36,6 +37,17 @@ bool has_loops(const OpRecord* op) {
 }
 
 Loop loop_of(const Plan& p) { return static_cast<Loop*>(p.op->loops)[static_cast<int>(p.compute)]; }
+
+Loop wide_loop_of(const Plan& p, int wide) { return p.op->number_loops[wide][p.compute == DType::BFloat16]; }
+
+// A product or quotient of a half and a number, or a 0-d tensor on the CPU in second place, is rounded once.
+void plan_wide_number(Plan& p) {
+  if ((p.compute != DType::Float16 && p.compute != DType::BFloat16) || p.n != 2) return;
+  for (int i = 0; i < p.n; ++i) {
+    const Tensor* t = p.in[i]->is_tensor() ? p.in[i]->tensor : nullptr;
+    if ((!t || (i == 1 && t->ndim == 0 && t->is_cpu() && t->dtype != p.compute)) && wide_loop_of(p, i)) p.wide = i;
+  }
+}
 
 void plan_dtypes(Plan& p, const Call& c) {
   auto how = static_cast<Promote>(p.op->promote);
@@ -69,6 +81,7 @@ void plan_dtypes(Plan& p, const Call& c) {
     if (!loop_of(p)) p.compute = common;
   }
   p.computed = result_of(p.compute);
+  plan_wide_number(p);
 }
 
 void plan_shape(Plan& p) {
@@ -122,7 +135,7 @@ struct Params {
 
 // Chooses the loop and lays out its parameters. Ops whose parameters select a variant are listed here.
 Loop choose(Plan& p, const Call& c, Params& params) {
-  Loop loop = loop_of(p);
+  Loop loop = p.wide < 0 ? loop_of(p) : wide_loop_of(p, p.wide);
   if (p.op->nparams == p.n) {
     if (!loop) not_implemented(p);
     params.pointer = &params.flag;
@@ -256,7 +269,7 @@ void run_on_cpu(const Plan& p, Tensor* out, Loop loop, Params& params) {
   int64_t item_sizes[kMaxInputs + 1] = {itemsize(out->dtype)};
   for (int i = 0; i < p.n; ++i) {
     Arg& a = *p.in[i];
-    DType want = i < p.first ? DType::Bool : p.compute;
+    DType want = i < p.first ? DType::Bool : i == p.wide ? DType::Float32 : p.compute;
     item_sizes[i + 1] = itemsize(want);
     if (!a.is_tensor()) {
       if (is_integral(want) && a.kind == Kind::Int && !p.first)

@@ -50,15 +50,15 @@ const OpRecord* op_named(const char* name) {
 }
 OpRecord* mutable_op(const char* name) { return const_cast<OpRecord*>(op_named(name)); }
 
-// define_op(schema, family, promote, record, differentiable, mixed_devices, takes_out, numbers, loop, exact) -> full
-// name
+// define_op(schema, family, promote, record, differentiable, mixed_devices, takes_out, numbers, loop, exact, any_out)
+// -> full name
 PyObject* define_op(PyObject*, PyObject* args) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     const char *schema, *family, *how, *loop;
     PyObject* record;
-    int differentiable, mixed, takes_out, numbers, exact;
-    if (!PyArg_ParseTuple(args, "sssOppppzp:define_op", &schema, &family, &how, &record, &differentiable, &mixed,
-                          &takes_out, &numbers, &loop, &exact))
+    int differentiable, mixed, takes_out, numbers, exact, any_out;
+    if (!PyArg_ParseTuple(args, "sssOppppzpp:define_op", &schema, &family, &how, &record, &differentiable, &mixed,
+                          &takes_out, &numbers, &loop, &exact, &any_out))
       return nullptr;
     std::unique_ptr<OpRecord> op(parse_schema(schema));
     op->family = family_from(family);
@@ -69,12 +69,18 @@ PyObject* define_op(PyObject*, PyObject* args) {
     op->returns_view |= op->family == Family::View;
     op->accepts_numbers = numbers;
     op->exact = exact;
+    op->any_out = any_out;
     op->record = Py_NewRef(record);
     if (op->family == Family::Pointwise) {
       op->impl = pointwise_impl;
       auto* loops = new Loop[kNumDTypes];
       for (int i = 0; i < kNumDTypes; ++i) loops[i] = loop ? find_loop(loop, static_cast<DType>(i)) : nullptr;
       op->loops = loops;
+      for (int half = 0; loop && half < 2; ++half) {
+        const DType dtype = half ? DType::BFloat16 : DType::Float16;
+        op->number_loops[0][half] = find_loop((std::string(loop) + ":number,half").c_str(), dtype);
+        op->number_loops[1][half] = find_loop((std::string(loop) + ":half,number").c_str(), dtype);
+      }
     } else if (const Native* native = find_native(op->name_text)) {
       op->kernels[kCPU] = native->kernel;
       op->writes_inplace = native->inplace;

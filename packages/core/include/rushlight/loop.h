@@ -352,15 +352,21 @@ struct Kernel {
     run_plan(kPlan, data, strides, n, params);
   }
 
-  // For Half and BHalf: `kHalf` stands for float in memory.
-  template <Cell kHalf>
+  // For Half and BHalf: `kHalf` stands for float in memory, but for input kWide, which is float there too.
+  template <Cell kHalf, int kWide = -1>
   static void run_half(char* const* data, const int64_t* strides, int64_t n, const void* params) {
-    static constexpr Plan kPlan{
-        blocks,
-        kBlock,
-        kInputs,
-        {std::is_same_v<R, float> ? kHalf : cell_of<R>(), (std::is_same_v<A, float> ? kHalf : cell_of<A>())...}};
+    static constexpr Plan kPlan = half_plan<kHalf, kWide>(std::index_sequence_for<A...>());
     run_packed(kPlan, data, strides, n, params);
+  }
+
+ private:
+  template <Cell kHalf, int kWide, size_t... K>
+  static constexpr Plan half_plan(std::index_sequence<K...>) {
+    return {blocks,
+            kBlock,
+            kInputs,
+            {std::is_same_v<R, float> ? kHalf : cell_of<R>(),
+             (std::is_same_v<A, float> && kWide != static_cast<int>(K) ? kHalf : cell_of<A>())...}};
   }
 };
 
@@ -466,6 +472,14 @@ class Registrar {
   template <int kInputs, class Measure, class... Lists, class F, class Slow>
   void guarded(const char* op, F, Slow) {
     (each<F, Guard<Measure, Slow>, 0, kInputs>(op, Lists()), ...);
+  }
+
+  // Binary loops of Half and BHalf whose input kWide is a float in memory.
+  template <int kWide, class G = NoGuard, class F>
+  void beside_float(const char* op, F) {
+    using K = KernelOf<F, G, 0, float, float, float>;
+    table_.set(op, DType::Float16, K::template run_half<Cell::Half, kWide>);
+    table_.set(op, DType::BFloat16, K::template run_half<Cell::BHalf, kWide>);
   }
 
   template <class K, class T>

@@ -107,6 +107,8 @@ class Op:
         reads_strides: Whether the result depends on where the elements are in memory, as that of `as_strided`.
         exact: Whether `out=` and the in-place form take only tensors of the dtype of the result, not those that it
             can be cast to; by default so but for pointwise and composite ops.
+        any_out: Whether `out=` takes tensors of every dtype, also those that the result cannot be cast to. It stands
+            for a `dtype` parameter that is not given.
         auxiliary: How many of the last results only serve the gradient rule: they carry no gradient themselves.
         doc: Docstring of the public function, Google style.
 
@@ -133,6 +135,7 @@ class Op:
         arbitrary: bool = False,
         reads_strides: bool = False,
         exact: bool | None = None,
+        any_out: bool = False,
         auxiliary: int = 0,
         doc: str | None = None,
     ) -> None:
@@ -159,7 +162,8 @@ class Op:
         self.dynamic = dynamic
         self.arbitrary = arbitrary
         self.reads_strides = reads_strides
-        self.exact = family.name not in ("pointwise", "composite") if exact is None else exact
+        self.exact = family.name not in ("pointwise", "composite") and not any_out if exact is None else exact
+        self.any_out = any_out
         self.auxiliary = auxiliary
         self.doc = doc
         self.grads: dict[tuple[str, ...], Any] = {}
@@ -273,7 +277,7 @@ class Op:
         """Registers the op with the dispatcher and puts its names in place."""
         _C.define_op(
             self.schema, self.family.name, self.family.promote, self, self.differentiable, self.mixed_devices, self.out,
-            self.numbers, self.family.loop or self.base, self.exact,
+            self.numbers, self.family.loop or self.base, self.exact, self.any_out,
         )  # fmt: skip
         if self.array_kernel is not None:
             quiet = np.errstate(all="ignore")  # infinities and NaNs are results, not events

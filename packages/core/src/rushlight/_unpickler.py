@@ -291,6 +291,10 @@ def _run(data: bytes, at: int, persistent_load: Callable[[Any], Any], user: dict
             n = _u32(data, at)[0]
             at += 4
             push(int.from_bytes(take(n), "little", signed=True))
+        elif op == 0x49:  # INT, which Python 2 writes where 4 bytes are too few
+            stop = data.index(b"\n", at)
+            push(int(data[at:stop]))
+            at = stop + 1
         elif op == 0x43 or op == 0x55:  # SHORT_BINBYTES, SHORT_BINSTRING
             n = data[at]
             at += 1

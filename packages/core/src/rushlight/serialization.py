@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,6 +49,7 @@ DEFAULT_PROTOCOL = 2
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
 _MAGIC_BYTES = MAGIC_NUMBER.to_bytes(10, "little")
+_TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
 
 
 class LoadEndianness(Enum):
@@ -516,6 +518,8 @@ def load(
                 )
             elif custom := _format_with(source):
                 return custom.load(file, map_location)
+            elif source.read(source.start + _TAR_MAGIC_AT, len(_TAR_MAGIC)) == _TAR_MAGIC:
+                loader = _TarLoader(source, restore)
             else:
                 loader = _LegacyLoader(source, restore)
             result = loader.load(weights_only, pickle_module or pickle, pickle_load_args)
@@ -531,7 +535,7 @@ def _map(path: Any, size: int) -> Any:
 
 
 class _Loader:
-    """What the two formats share: the storages by key, and how pickles are read."""
+    """What the formats share: the storages by key, and how pickles are read."""
 
     def __init__(self, source: Source, restore: Callable[[Any, str], Any]) -> None:
         self.source, self.restore = source, restore
@@ -687,10 +691,83 @@ class _LegacyLoader(_Loader):
         if view is None:
             return storage
         _, offset, count = view
-        whole = storage._untyped_storage
-        return TypedStorage(
-            wrap_storage=whole[offset * dtype.itemsize : (offset + count) * dtype.itemsize], dtype=dtype
-        )
+        return _part(storage, offset, count)
+
+
+def _part(storage: TypedStorage, offset: int, count: int) -> TypedStorage:
+    """Elements of a storage as one of their own, in the same memory."""
+    size = storage.dtype.itemsize
+    return TypedStorage(
+        wrap_storage=storage._untyped_storage[offset * size : (offset + count) * size], dtype=storage.dtype
+    )
+
+
+class _TarLoader(_Loader):
+    """The format before PyTorch 0.1.10: a tar archive of storages, tensors on them, and the pickle that names both."""
+
+    def load(self, weights_only: bool, module: Any, arguments: dict[str, Any]) -> Any:
+        self.swap = sys.byteorder == "big"
+        self.objects: dict[int, Any] = {}
+        parts = self._parts()
+        try:
+            self._read_storages(parts["storages"])
+            self._read_tensors(parts["tensors"])
+        except (AttributeError, LookupError, TypeError, ValueError, struct.error) as error:
+            raise RuntimeError(f"load: the tar archive does not hold what it says, got {error!r:.200}.") from error
+        return self.unpickle(parts["pickle"], 0, weights_only, module, arguments)[0]
+
+    def persistent_load(self, key: Any) -> Any:
+        if isinstance(key, tuple) and key:  # a container
+            return key[0]
+        if not isinstance(key, str) or not key.isdecimal() or int(key) not in self.objects:
+            raise RuntimeError(f"load: expected the number of a tensor or storage, got {key!r:.200}.")
+        return self.objects[int(key)]
+
+    def _parts(self) -> dict[str, bytes]:
+        import tarfile
+
+        data = self.source.read(self.source.start, self.source.size - self.source.start)
+        try:
+            with tarfile.open(fileobj=BytesIO(data), mode="r:") as archive:
+                places = {m.name: (m.offset_data, m.offset_data + m.size) for m in archive if m.sparse is None}
+        except tarfile.TarError as error:
+            raise RuntimeError(f"load: the tar archive is damaged: {error}.") from error
+        for name in ("storages", "tensors", "pickle"):
+            if name not in places or places[name][1] > len(data):
+                raise RuntimeError(f"load: the tar archive lacks {name!r}. It was not saved or transferred whole.")
+        return {name: data[begin:end] for name, (begin, end) in places.items()}
+
+    def _read_storages(self, data: bytes) -> None:
+        count, at = _plain(data, 0)
+        for _ in range(count):
+            (key, location, kind), at = _plain(data, at)
+            (size,) = struct.unpack_from("<q", data, at)
+            end = at + 8 + size * kind.dtype.itemsize
+            if size < 0 or end > len(data):
+                raise ValueError(f"{size} elements")
+            content = UntypedStorage.from_buffer(data[at + 8 : end], dtype=_C.uint8)
+            self.objects[key] = self.add(str(key), content, kind.dtype, location)
+            at = end
+        for key, root, offset, size in _plain(data, at)[0]:
+            self.objects[key] = _part(self.objects[root], offset, size)
+
+    def _read_tensors(self, data: bytes) -> None:
+        count, at = _plain(data, 0)
+        for _ in range(count):
+            (key, storage, _kind), at = _plain(data, at)
+            (ndim,) = struct.unpack_from("<i4x", data, at)
+            *shape, offset = struct.unpack_from(f"<{2 * ndim + 1}q", data, at + 8)
+            at += 8 * (2 * ndim + 2)
+            self.objects[key] = _rebuild.rebuild_tensor(self.objects[storage], offset, shape[:ndim], shape[ndim:])
+
+
+def _plain(data: bytes, at: int) -> tuple[Any, int]:
+    """The object of a pickle in which only storages' classes are more than names, and where it ends."""
+    return unpickle(data, at, _no_persistent, None)
+
+
+def _no_persistent(key: Any) -> Any:
+    raise RuntimeError(f"load: expected no persistent id here, got {key!r:.200}.")
 
 
 def _is_module(key: Any) -> bool:

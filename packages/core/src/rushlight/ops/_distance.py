@@ -214,6 +214,7 @@ renorm = (
     Op(
         "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
         family=COMPOSITE,
+        exact=True,
         inplace=True,
         doc="""The slices along a dimension, scaled down where their p-norm exceeds a bound.
 

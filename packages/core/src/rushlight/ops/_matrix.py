@@ -67,6 +67,7 @@ cross = (
     Op(
         "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
         family=COMPOSITE,
+        exact=True,
         doc="""Cross products of vectors of three elements.
 
         Args:

@@ -51,7 +51,7 @@ def _sum_dtype(x: Any, dtype: Any) -> Any:
 cumsum = (
     Op(
         "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-        exact=False,
+        any_out=True,
         family=REDUCTION,
         inplace=True,
         doc="""Sums of the elements up to each one along `dim`.
@@ -96,7 +96,7 @@ reverse_cumsum = (
 cumprod = (
     Op(
         "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-        exact=False,
+        any_out=True,
         family=REDUCTION,
         inplace=True,
         doc="Products of the elements up to each one along `dim`; integers and bool in int64.",
@@ -490,6 +490,7 @@ isin = (
     Op(
         f"isin.Tensor_Tensor(Tensor elements, Tensor test_elements, {_ISIN_OPTIONS}",
         family=COMPOSITE,
+        exact=True,
         differentiable=False,
         doc=_ISIN,
     )
@@ -507,6 +508,7 @@ isin_number = (
     Op(
         f"isin.Tensor_Scalar(Tensor elements, Scalar test_element, {_ISIN_OPTIONS}",
         family=COMPOSITE,
+        exact=True,
         differentiable=False,
         doc=_ISIN,
     )
@@ -521,6 +523,7 @@ isin_of_number = (
     Op(
         f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, {_ISIN_OPTIONS}",
         family=COMPOSITE,
+        exact=True,
         differentiable=False,
         doc=_ISIN,
     )

@@ -251,6 +251,7 @@ abs = _unary(
     lambda xp, x: xp.abs(x),
     "grad * sgn(self)",
     promote="real",
+    exact=True,
     aliases=("absolute",),
 )
 sign = _unary(
@@ -733,6 +734,7 @@ heaviside = _binary(
     "0 below zero, 1 above, `values` at zero.",
     lambda xp, x, y: xp.heaviside(x, y).astype(x.dtype),
     number=None,
+    exact=True,
     differentiable=False,
 )
 logical_and = _binary(

@@ -199,7 +199,7 @@ log_normal = _drawn_like(log_normal_)
 geometric = _drawn_like(geometric_, (0.3,))
 bernoulli = Op(
     f"bernoulli(Tensor self, *, {_GENERATOR}) -> Tensor",
-    exact=False,
+    any_out=True,
     family=FUNCTION,
     differentiable=False,
     arbitrary=True,
@@ -356,7 +356,13 @@ def _normal_overload(parameters: str, samples: Sampler) -> Op:
         RuntimeError: A standard deviation is negative.
     """
     return Op(
-        f"normal.{parameters} -> Tensor", family=COMPOSITE, method=False, differentiable=False, arbitrary=True, doc=doc
+        f"normal.{parameters} -> Tensor",
+        family=COMPOSITE,
+        exact=parameters.startswith("Tensor_Tensor"),
+        method=False,
+        differentiable=False,
+        arbitrary=True,
+        doc=doc,
     ).samples(samples)
 
 

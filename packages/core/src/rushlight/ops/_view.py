@@ -358,6 +358,7 @@ narrow_copy = (
     Op(
         "narrow_copy(Tensor self, int dim, int start, int length) -> Tensor",
         family=COMPOSITE,
+        exact=True,
         doc="`narrow` as a copy.",
     )
     .composite(lambda self, dim, start, length: self.narrow(dim, start, length).clone())

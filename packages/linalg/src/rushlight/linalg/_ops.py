@@ -110,6 +110,7 @@ solve = (
     Op(
         "linalg::solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
         family=COMPOSITE,
+        exact=True,
         method=False,
         doc="""Solves A X = B, or X A = B, for square A.
 

@@ -135,6 +135,7 @@ softplus = (
     Op(
         "nn::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
         family=pointwise(),
+        exact=True,
         method=False,
         doc="``log(1 + exp(beta * x)) / beta``; x itself where ``beta * x > threshold``.",
     )
@@ -191,7 +192,13 @@ threshold = (
     .samples(_unary(0.5, 2.0))
 )
 log_sigmoid = (
-    Op("nn::log_sigmoid(Tensor self) -> Tensor", family=pointwise(), method=False, doc="``log(sigmoid(x))``.")
+    Op(
+        "nn::log_sigmoid(Tensor self) -> Tensor",
+        family=pointwise(),
+        exact=True,
+        method=False,
+        doc="``log(sigmoid(x))``.",
+    )
     .array(lambda xp, x: xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.abs(x))))
     .grad(self="grad * sigmoid(-self)")
     .samples(_unary())
@@ -325,6 +332,7 @@ gelu = (
     Op(
         "nn::gelu(Tensor self, *, str approximate='none') -> Tensor",
         family=COMPOSITE,
+        exact=True,
         method=False,
         inplace=True,
         doc="x times the normal distribution function of x, or its approximation by tanh.",
@@ -370,6 +378,7 @@ softshrink = (
     Op(
         "nn::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
         family=pointwise(),
+        exact=True,
         method=False,
         doc="x moved by `lambd` towards 0, which it does not pass.",
     )
@@ -381,6 +390,7 @@ hardshrink = (
     Op(
         "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
         family=pointwise(),
+        exact=True,
         doc="x where ``|x| > lambd``, else 0.",
     )
     .array(lambda xp, x, lambd: xp.where((x >= -lambd) & (x <= lambd), xp.zeros_like(x), x))

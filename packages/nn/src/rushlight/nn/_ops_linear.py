@@ -21,6 +21,7 @@ linear = (
     Op(
         "nn::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
         family=COMPOSITE,
+        exact=True,
         method=False,
         doc="``input @ weight.T + bias``: (*, in) with weight (out, in) and bias (out,) to (*, out).",
     )

@@ -374,6 +374,7 @@ def _avg_record(n: int) -> Op:
             f"{'' if n == 1 else 'nn::'}avg_pool{n}d(Tensor input, Any kernel_size, Any stride=None, Any padding=0, "
             f"bool ceil_mode=False, bool count_include_pad=True{divisor}) -> Tensor",
             family=COMPOSITE,
+            exact=True,
             method=False,
             doc=f"The mean of each window of a {n}d input (N, C, *) or (C, *).",
         )
