@@ -237,7 +237,7 @@ PyObject* run(Call& c) {
     return r;
   }
   // A factory makes what it is to fill.
-  if ((op->family == Family::Factory || static_cast<const OpRecord*>(op)->any_out) && is_tensor(c.out))
+  if ((op->family == Family::Factory || static_cast<const OpRecord*>(op)->any_out) && c.out && is_tensor(c.out))
     for (int i = 0; i < op->nparams; ++i)
       if (op->params[i].type == ParamType::DType && c.args[i].none()) {
         c.args[i].kind = Kind::DType;
