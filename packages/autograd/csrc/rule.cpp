@@ -397,8 +397,7 @@ void run_function(RuleNode* n, const Program& program, PyObject** grads, PyObjec
   }
 }
 
-void run_rule(Node* node, PyObject** grads, PyObject** results, const Needs& needs) {
-  auto* n = static_cast<RuleNode*>(node);
+void run_programs(RuleNode* n, PyObject** grads, PyObject** results, const Needs& needs) {
   const Rule* rule = n->rule;
   const auto& inputs = *rule->inputs;
   const auto& programs = *rule->programs;
@@ -426,6 +425,42 @@ void run_rule(Node* node, PyObject** grads, PyObject** results, const Needs& nee
     store(rule, inputs[i], std::move(gradient), results + spans[i].first, spans[i].count);
   }
 }
+
+thread_local bool t_strict_zero = false;
+
+PyObject* strict_zero_function(const char* name) {
+  auto module = Ref<>::check(PyImport_ImportModule("rushlight.autograd._strict_zero"));
+  return Ref<>::check(PyObject_GetAttrString(module.get(), name)).release();
+}
+
+// The gradient as a cotangent, whose zeros survive every factor.
+Ref<> protect(PyObject* grad) {
+  static PyObject* function = strict_zero_function("protect");
+  return Ref<>::check(PyObject_CallOneArg(function, grad));
+}
+
+void run_rule(Node* node, PyObject** grads, PyObject** results, const Needs& needs) {
+  auto* n = static_cast<RuleNode*>(node);
+  if (!t_strict_zero) return run_programs(n, grads, results, needs);
+  static PyObject* expose = strict_zero_function("expose");
+  std::vector<Ref<>> cotangents(n->noutputs);
+  std::vector<PyObject*> given(n->noutputs);
+  for (uint32_t i = 0; i < n->noutputs; ++i) {
+    if (grads[i]) cotangents[i] = protect(grads[i]);
+    given[i] = cotangents[i].get();
+  }
+  run_programs(n, given.data(), results, needs);
+  for (uint32_t i = 0; i < n->nedges; ++i)
+    if (results[i]) Py_SETREF(results[i], Ref<>::check(PyObject_CallOneArg(expose, results[i])).release());
+}
+
+// set_strict_zero(on): whether it was on.
+PyObject* set_strict_zero(PyObject*, PyObject* on) {
+  int truth = PyObject_IsTrue(on);
+  return truth < 0 ? nullptr : PyBool_FromLong(std::exchange(t_strict_zero, truth != 0));
+}
+PyMethodDef set_strict_zero_def = {"set_strict_zero", set_strict_zero, METH_O,
+                                   "Whether zeros of gradients survive every factor on this thread."};
 
 const NodeKind rule_kind = {run_rule, release_saved, traverse_saved, destroy_rule_node, false};
 
@@ -741,6 +776,7 @@ Tensor* Machine::grad(uint32_t index) {
   if (grads[index]) return as_tensor(grads[index]);
   const Geometry& g = node->outputs[index];
   keep_.push_back(zeros(g.ndim, g.sizes, g.dtype, g.device));
+  if (t_strict_zero) keep_.back() = protect(keep_.back().get());
   return tensor(keep_.back());
 }
 
@@ -912,6 +948,8 @@ Value Machine::run(const Program& p) {
 void init_rule_type(PyObject* module) {
   g_rule_type = reinterpret_cast<PyTypeObject*>(Ref<>::check(PyType_FromSpec(&rule_spec)).release());
   check(PyModule_AddObjectRef(module, "Rule", object(g_rule_type)));
+  check(PyModule_AddObject(module, "set_strict_zero",
+                           Ref<>::check(PyCFunction_New(&set_strict_zero_def, nullptr)).release()));
   check(PyModule_AddObject(module, "builtin", Ref<>::check(PyCFunction_New(&is_builtin_def, nullptr)).release()));
 }
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.autograd import forward_ad, grad, gradcheck, gradgradcheck
+from rushlight.autograd import forward_ad, grad, gradcheck, gradgradcheck, strict_zero
 from rushlight.autograd._batching import map_batch
 from rushlight.autograd._rules import RuleError, compile_rule
 from rushlight.autograd.functional import jvp
@@ -182,6 +182,20 @@ def test_batches_of_samples(record, dtype):
         directions = [draw((N, *x.shape), x.dtype) for x in inputs]
         single = [tangents(*(d[i] for d in directions)) for i in range(N)]
         assert_entries(map_batch(tangents, *directions), single, sample)
+
+
+@pytest.mark.parametrize("record", [r for r in RECORDS if not r.arbitrary], ids=lambda r: r.name)
+def test_strict_zero_changes_nothing_that_is_finite(record):
+    for sample, inputs, _, outputs in samples(record, torch.float64):
+        vectors = [draw(out.shape, out.dtype) for out in outputs]
+        expected = grad(outputs, inputs, vectors, retain_graph=True, allow_unused=True)
+        with strict_zero():
+            found = grad(outputs, inputs, vectors, retain_graph=True, allow_unused=True, create_graph=True)
+        for g, e in zip(found, expected, strict=True):
+            assert (g is None) == (e is None)
+            if e is not None:
+                finite = e.isfinite()
+                np.testing.assert_allclose(g.detach()[finite], e[finite], rtol=1e-12, err_msg=str(sample))
 
 
 def compile_text(text, schema="mul.Tensor(Tensor self, Tensor other) -> Tensor"):

@@ -15,6 +15,7 @@ from ._C import (
 )
 from ._functions import detach_ as detach_
 from ._gradcheck import gradcheck as gradcheck, gradgradcheck as gradgradcheck
+from ._strict_zero import strict_zero as strict_zero
 from .function import Function as Function
 from .variable import Variable as Variable
 

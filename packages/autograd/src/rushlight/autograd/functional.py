@@ -380,8 +380,8 @@ def _rows(out: Tensor, leaves: Tensors, create_graph: bool, vectorize: bool) -> 
     if vectorize:
         found = pass_over(units)
     else:
-        columns: Any = zip(*(pass_over(unit) for unit in units), strict=True)
-        found = tuple(None if column[0] is None else rushlight.stack(column) for column in columns)
+        columns = zip(*(pass_over(unit) for unit in units), strict=True)
+        found = tuple(None if c[0] is None else rushlight.stack([g for g in c if g is not None]) for c in columns)
     return tuple(
         None if g is None else g.reshape(*out.shape, *leaf.shape) for g, leaf in zip(found, leaves, strict=True)
     )
