@@ -2,54 +2,66 @@
 
 #include <Python.h>
 
+#include <cstdio>
 #include <cstring>
 
-namespace rl_linalg {
-
-Lapack<float> s;
-Lapack<double> d;
-Lapack<std::complex<float>> c;
-Lapack<std::complex<double>> z;
+namespace rl {
 
 namespace {
 
+struct Tables {
+  PyObject* lapack;
+  PyObject* blas;
+};
+
 // Each routine is a capsule whose name is its C signature.
 template <class F>
-int get(PyObject* table, char type, const char* routine, F* out) {
+bool get(PyObject* table, char type, const char* routine, F* out) {
   char name[16];
   std::snprintf(name, sizeof name, "%c%s", type, routine);
   PyObject* capsule = PyDict_GetItemString(table, name);
   const char* signature = capsule ? PyCapsule_GetName(capsule) : nullptr;
   if (!signature || !std::strstr(signature, "int *")) {
     PyErr_Format(PyExc_ImportError,
-                 "rushlight.linalg: scipy.linalg.cython_lapack has no %s with 32-bit integers (it has: %s). Install "
-                 "SciPy 1.13 or newer.",
+                 "rushlight.linalg: SciPy has no %s with 32-bit integers (it has: %s). Install SciPy 1.13 or newer.",
                  name, signature ? signature : "nothing");
-    return -1;
+    return false;
   }
   *out = reinterpret_cast<F>(PyCapsule_GetPointer(capsule, signature));
-  return *out ? 0 : -1;
+  return *out != nullptr;
 }
 
 template <class T>
-int fill(PyObject* table, char type, Lapack<T>& l) {
-  return get(table, type, "getrf", &l.getrf) || get(table, type, "getri", &l.getri) ||
-                 get(table, type, "getrs", &l.getrs) || get(table, type, "potrf", &l.potrf)
-             ? -1
-             : 0;
+bool fill(const Tables& from, char t) {
+  Lapack<T>& l = lapack<T>;
+  constexpr bool c = kComplex<T>;
+  PyObject* table = from.lapack;
+  return get(table, t, "potrf", &l.potrf) && get(table, t, "getrf", &l.getrf) && get(table, t, "getri", &l.getri) &&
+         get(table, t, "getrs", &l.getrs) && get(table, t, "sytrf", &l.sytrf) && get(table, t, "sytrs", &l.sytrs) &&
+         get(table, t, c ? "hetrf" : "sytrf", &l.hetrf) && get(table, t, c ? "hetrs" : "sytrs", &l.hetrs) &&
+         get(table, t, "geqrf", &l.geqrf) && get(table, t, c ? "ungqr" : "orgqr", &l.orgqr) &&
+         get(table, t, c ? "unmqr" : "ormqr", &l.ormqr) && get(table, t, c ? "heevd" : "syevd", &l.syevd) &&
+         get(table, t, "geev", &l.geev) && get(table, t, "gesdd", &l.gesdd) && get(table, t, "gesvd", &l.gesvd) &&
+         get(table, t, "gels", &l.gels) && get(table, t, "gelsy", &l.gelsy) && get(table, t, "gelsd", &l.gelsd) &&
+         get(table, t, "gelss", &l.gelss) && get(from.blas, t, "trsm", &l.trsm) && get(from.blas, t, "gemm", &l.gemm);
+}
+
+PyObject* functions_of(const char* name) {
+  PyObject* module = PyImport_ImportModule(name);
+  PyObject* table = module ? PyObject_GetAttrString(module, "__pyx_capi__") : nullptr;
+  Py_XDECREF(module);
+  return table;
 }
 
 }  // namespace
 
 int load_lapack() {
-  PyObject* module = PyImport_ImportModule("scipy.linalg.cython_lapack");
-  if (!module) return -1;
-  PyObject* table = PyObject_GetAttrString(module, "__pyx_capi__");
-  Py_DECREF(module);
-  if (!table) return -1;
-  int failed = fill(table, 's', s) || fill(table, 'd', d) || fill(table, 'c', c) || fill(table, 'z', z);
-  Py_DECREF(table);
-  return failed ? -1 : 0;
+  Tables tables{functions_of("scipy.linalg.cython_lapack"), functions_of("scipy.linalg.cython_blas")};
+  bool done = tables.lapack && tables.blas && fill<float>(tables, 's') && fill<double>(tables, 'd') &&
+              fill<std::complex<float>>(tables, 'c') && fill<std::complex<double>>(tables, 'z');
+  Py_XDECREF(tables.lapack);
+  Py_XDECREF(tables.blas);
+  return done ? 0 : -1;
 }
 
-}  // namespace rl_linalg
+}  // namespace rl

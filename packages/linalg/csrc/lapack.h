@@ -1,43 +1,88 @@
-// LAPACK through the function pointers that SciPy publishes, so that no BLAS is linked or shipped.
+// LAPACK and BLAS through the function pointers that SciPy publishes, so that no library is linked or shipped.
 #pragma once
 #include <complex>
+#include <type_traits>
 
-namespace rl_linalg {
+namespace rl {
 
 template <class T>
+struct RealOf {
+  using type = T;
+};
+template <class T>
+struct RealOf<std::complex<T>> {
+  using type = T;
+};
+template <class T>
+using Real = typename RealOf<T>::type;
+template <class T>
+constexpr bool kComplex = !std::is_same_v<T, Real<T>>;
+
+// The routines of one element type, under the names of the real ones. Complex routines that take a real workspace
+// besides have other signatures: F<real signature, complex signature>.
+template <class T>
 struct Lapack {
+  using R = Real<T>;
+  template <class A, class B>
+  using F = std::conditional_t<kComplex<T>, B, A>*;
+
+  void (*potrf)(char* uplo, int* n, T* a, int* lda, int* info);
   void (*getrf)(int* m, int* n, T* a, int* lda, int* pivots, int* info);
   void (*getri)(int* n, T* a, int* lda, int* pivots, T* work, int* lwork, int* info);
   void (*getrs)(char* trans, int* n, int* nrhs, T* a, int* lda, int* pivots, T* b, int* ldb, int* info);
-  void (*potrf)(char* uplo, int* n, T* a, int* lda, int* info);
+  void (*sytrf)(char* uplo, int* n, T* a, int* lda, int* pivots, T* work, int* lwork, int* info);
+  void (*hetrf)(char* uplo, int* n, T* a, int* lda, int* pivots, T* work, int* lwork, int* info);
+  void (*sytrs)(char* uplo, int* n, int* nrhs, T* a, int* lda, int* pivots, T* b, int* ldb, int* info);
+  void (*hetrs)(char* uplo, int* n, int* nrhs, T* a, int* lda, int* pivots, T* b, int* ldb, int* info);
+  void (*geqrf)(int* m, int* n, T* a, int* lda, T* tau, T* work, int* lwork, int* info);
+  void (*orgqr)(int* m, int* n, int* k, T* a, int* lda, T* tau, T* work, int* lwork, int* info);
+  void (*ormqr)(char* side, char* trans, int* m, int* n, int* k, T* a, int* lda, T* tau, T* c, int* ldc, T* work,
+                int* lwork, int* info);
+  F<void(char* job, char* uplo, int* n, T* a, int* lda, R* w, T* work, int* lwork, int* iwork, int* liwork, int* info),
+    void(char* job, char* uplo, int* n, T* a, int* lda, R* w, T* work, int* lwork, R* rwork, int* lrwork, int* iwork,
+         int* liwork, int* info)>
+      syevd;
+  F<void(char* left, char* right, int* n, T* a, int* lda, R* wr, R* wi, T* vl, int* ldvl, T* vr, int* ldvr, T* work,
+         int* lwork, int* info),
+    void(char* left, char* right, int* n, T* a, int* lda, T* w, T* vl, int* ldvl, T* vr, int* ldvr, T* work, int* lwork,
+         R* rwork, int* info)>
+      geev;
+  F<void(char* job, int* m, int* n, T* a, int* lda, R* s, T* u, int* ldu, T* vt, int* ldvt, T* work, int* lwork,
+         int* iwork, int* info),
+    void(char* job, int* m, int* n, T* a, int* lda, R* s, T* u, int* ldu, T* vt, int* ldvt, T* work, int* lwork,
+         R* rwork, int* iwork, int* info)>
+      gesdd;
+  F<void(char* job_u, char* job_vt, int* m, int* n, T* a, int* lda, R* s, T* u, int* ldu, T* vt, int* ldvt, T* work,
+         int* lwork, int* info),
+    void(char* job_u, char* job_vt, int* m, int* n, T* a, int* lda, R* s, T* u, int* ldu, T* vt, int* ldvt, T* work,
+         int* lwork, R* rwork, int* info)>
+      gesvd;
+  void (*gels)(char* trans, int* m, int* n, int* nrhs, T* a, int* lda, T* b, int* ldb, T* work, int* lwork, int* info);
+  F<void(int* m, int* n, int* nrhs, T* a, int* lda, T* b, int* ldb, int* pivots, R* rcond, int* rank, T* work,
+         int* lwork, int* info),
+    void(int* m, int* n, int* nrhs, T* a, int* lda, T* b, int* ldb, int* pivots, R* rcond, int* rank, T* work,
+         int* lwork, R* rwork, int* info)>
+      gelsy;
+  F<void(int* m, int* n, int* nrhs, T* a, int* lda, T* b, int* ldb, R* s, R* rcond, int* rank, T* work, int* lwork,
+         int* iwork, int* info),
+    void(int* m, int* n, int* nrhs, T* a, int* lda, T* b, int* ldb, R* s, R* rcond, int* rank, T* work, int* lwork,
+         R* rwork, int* iwork, int* info)>
+      gelsd;
+  F<void(int* m, int* n, int* nrhs, T* a, int* lda, T* b, int* ldb, R* s, R* rcond, int* rank, T* work, int* lwork,
+         int* info),
+    void(int* m, int* n, int* nrhs, T* a, int* lda, T* b, int* ldb, R* s, R* rcond, int* rank, T* work, int* lwork,
+         R* rwork, int* info)>
+      gelss;
+  void (*trsm)(char* side, char* uplo, char* trans, char* diag, int* m, int* n, T* alpha, T* a, int* lda, T* b,
+               int* ldb);
+  void (*gemm)(char* trans_a, char* trans_b, int* m, int* n, int* k, T* alpha, T* a, int* lda, T* b, int* ldb, T* beta,
+               T* c, int* ldc);
 };
 
-// Set by load_lapack(); the four types LAPACK knows.
-extern Lapack<float> s;
-extern Lapack<double> d;
-extern Lapack<std::complex<float>> c;
-extern Lapack<std::complex<double>> z;
-
 template <class T>
-const Lapack<T>& lapack();
-template <>
-inline const Lapack<float>& lapack() {
-  return s;
-}
-template <>
-inline const Lapack<double>& lapack() {
-  return d;
-}
-template <>
-inline const Lapack<std::complex<float>>& lapack() {
-  return c;
-}
-template <>
-inline const Lapack<std::complex<double>>& lapack() {
-  return z;
-}
+inline Lapack<T> lapack;  // filled by load_lapack
 
-// Reads scipy.linalg.cython_lapack; -1 with a Python exception where it does not hold what is expected.
+// Reads scipy.linalg.cython_lapack and cython_blas; -1 with a Python exception where they lack what is expected.
 int load_lapack();
 
-}  // namespace rl_linalg
+}  // namespace rl

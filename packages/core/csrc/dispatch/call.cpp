@@ -97,7 +97,7 @@ PyObject* dispatch(Call& c) {
   return run(c);
 }
 
-// What a Python kernel returns, as the named tuple that the schema promises.
+// What a kernel returns as a plain tuple, as the named one that the schema promises.
 static PyObject* named_results(const OpRecord* op, Ref<> result) {
   const auto n = static_cast<Py_ssize_t>(op->result_names.size());
   if (n < 2 || !PyTuple_CheckExact(result.get()) || PyTuple_GET_SIZE(result.get()) != n) return result.release();
@@ -137,7 +137,7 @@ static PyObject* run_kernel(Call& c) {
   const Op* op = c.op;
   uint8_t type = c.device.type;
   if (g_determinism.on && static_cast<const OpRecord*>(op)->unordered >> type & 1) refuse_unordered(c);
-  if (Kernel k = op->kernels[type]) return k(c);
+  if (Kernel k = op->kernels[type]) return named_results(static_cast<const OpRecord*>(op), Ref<>::check(k(c)));
   if (PyObject* fn = op->py_kernels[type]) return run_python(c, fn);
   if (op->impl) return op->impl(c);
   if (op->array_kernel && type != kMeta) return run_array_kernel(c, op);

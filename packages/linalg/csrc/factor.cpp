@@ -1,0 +1,262 @@
+// Factors of matrices: Cholesky, LU, LDL, and what follows from them alone: inverses and determinants.
+#include <cmath>
+#include <complex>
+
+#include "kernel.h"
+
+namespace rl {
+
+namespace {
+
+// ---- Cholesky
+
+// Row-major A is LAPACK's transpose, so the lower triangle here is its upper one, and the factor comes out row-major.
+void cholesky(const Tensor* a, bool upper, Owned& factor, Owned& info) {
+  const Stack from(a);
+  const int64_t n = from.n;
+  by_dtype(a->dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for_each(from.count(), flops(n, n, n) / 3, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T* m = data_of<T>(factor, i);
+        from.rows(i, m);
+        int order = as_int(n), ld = leading(n), code = 0;
+        char uplo = upper ? 'L' : 'U';
+        if (n) lapack<T>.potrf(&uplo, &order, m, &ld, &code);
+        for (int64_t k = 0; k < n && !code; ++k)  // LAPACK lets NaN pass
+          if (std::isnan(real(m[k * (n + 1)]))) code = as_int(k + 1);
+        info.data<int32_t>()[i] = code;
+        for (int64_t row = 0; row < n; ++row)
+          std::fill(m + row * n + (upper ? 0 : row + 1), m + row * n + (upper ? row : n), T(0));
+      }
+    });
+  });
+}
+
+PyObject* cholesky_any(Call& call, const char* op, bool with_info) {
+  Tensor* a = call.args[0].tensor;
+  check_square(op, a);
+  check_floating(op, a);
+  Owned factor = empty(batch_of(a, 0), a->dtype, a->device), info = empty(batch_of(a), DType::Int32, a->device);
+  if (!is_meta(call)) {
+    cholesky(a, call.args[1].to_bool(), factor, info);
+    if (!with_info || call.args[2].to_bool())
+      raise_failures(op, info.get(),
+                     "The factorization could not be completed because the input is not positive-definite (the leading "
+                     "minor of order %d is not positive-definite).");
+  }
+  return with_info ? tuple_of({&factor, &info}) : factor.release();
+}
+
+PyObject* cholesky_kernel(Call& call) { return cholesky_any(call, "linalg.cholesky", false); }
+PyObject* cholesky_ex_kernel(Call& call) { return cholesky_any(call, "linalg.cholesky_ex", true); }
+
+// ---- LU
+
+PyObject* lu_any(Call& call, const char* op, bool with_info) {
+  Tensor* a = call.args[0].tensor;
+  check_matrix(op, a);
+  check_floating(op, a);
+  if (!call.args[1].to_bool() && !is_meta(call))
+    fail(PyExc_RuntimeError, "%s: LU without pivoting is not implemented on the CPU, got pivot=False. Leave it True.",
+         op);
+  const int64_t m = rows(a), n = columns(a), least = m < n ? m : n;
+  Owned lu = empty_columns(batch_of(a), m, n, a->dtype, a->device);
+  Owned pivots = empty(batch_of(a) + Sizes{least}, DType::Int32, a->device);
+  Owned info = empty(batch_of(a), DType::Int32, a->device);
+  if (!is_meta(call)) {
+    const Stack from(a);
+    by_dtype(a->dtype, [&](auto zero) {
+      using T = decltype(zero);
+      for_each(from.count(), flops(m, n, least) * 2 / 3, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          T* x = data_of<T>(lu, i);
+          from.columns(i, x);
+          int height = as_int(m), width = as_int(n), ld = leading(m), code = 0;
+          if (least) lapack<T>.getrf(&height, &width, x, &ld, pivots.data<int32_t>() + i * least, &code);
+          info.data<int32_t>()[i] = code;
+        }
+      });
+    });
+    if (!with_info || call.args[2].to_bool())
+      raise_failures(op, info.get(),
+                     "U[%d,%d] is zero and using it on lu_solve would result in a division by zero. If you still "
+                     "want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+                     "linalg.lu_factor_ex(A, pivot)");
+  }
+  return with_info ? tuple_of({&lu, &pivots, &info}) : tuple_of({&lu, &pivots});
+}
+
+PyObject* lu_factor_kernel(Call& call) { return lu_any(call, "linalg.lu_factor", false); }
+PyObject* lu_factor_ex_kernel(Call& call) { return lu_any(call, "linalg.lu_factor_ex", true); }
+
+// ---- inverse
+
+// Row-major memory is LAPACK's transpose: the inverse of the transpose is the transpose of the inverse.
+PyObject* inv_any(Call& call, const char* op, bool with_info) {
+  Tensor* a = call.args[0].tensor;
+  check_square(op, a);
+  check_floating(op, a);
+  Owned inverse = empty(batch_of(a, 0), a->dtype, a->device), info = empty(batch_of(a), DType::Int32, a->device);
+  if (!is_meta(call)) {
+    const Stack from(a);
+    by_dtype(a->dtype, [&](auto zero) {
+      using T = decltype(zero);
+      const Lapack<T>& l = lapack<T>;
+      int n = as_int(from.n), ld = leading(n), size = -1, code = 0;
+      T answer;
+      l.getri(&n, &answer, &ld, &n, &answer, &size, &code);
+      size = workspace_size(answer);
+      for_each(from.count(), 2 * flops(n, n, n), [&](int64_t begin, int64_t end) {
+        std::vector<int> pivots(static_cast<size_t>(n));
+        std::vector<T> work(static_cast<size_t>(size));
+        for (int64_t i = begin; i < end; ++i) {
+          T* m = data_of<T>(inverse, i);
+          from.rows(i, m);
+          int failed = 0, order = n, stride = ld, length = size;
+          if (n) l.getrf(&order, &order, m, &stride, pivots.data(), &failed);
+          if (n && !failed) l.getri(&order, m, &stride, pivots.data(), work.data(), &length, &failed);
+          info.data<int32_t>()[i] = failed;
+        }
+      });
+    });
+    if (!with_info || call.args[1].to_bool())
+      raise_failures(
+          op, info.get(),
+          "The diagonal element %d is zero, the inversion could not be completed because the input matrix is "
+          "singular.");
+  }
+  return with_info ? tuple_of({&inverse, &info}) : inverse.release();
+}
+
+PyObject* inv_kernel(Call& call) { return inv_any(call, "linalg.inv", false); }
+PyObject* inv_ex_kernel(Call& call) { return inv_any(call, "linalg.inv_ex", true); }
+
+// ---- determinants
+
+// body(i, LU factors, whether the permutation is odd) for every matrix; info > 0 is an exact zero on the diagonal,
+// which the body sees. The determinant of the transpose is the same: the matrices are read as they lie.
+template <class T, class F>
+void with_lu(const Tensor* a, F&& body) {
+  const Stack from(a);
+  const int64_t n = from.n;
+  for_each(from.count(), flops(n, n, n) * 2 / 3, [&](int64_t begin, int64_t end) {
+    std::vector<T> lu(static_cast<size_t>(n * n));
+    std::vector<int> pivots(static_cast<size_t>(n));
+    for (int64_t i = begin; i < end; ++i) {
+      if (from.row_step == 1)
+        from.columns(i, lu.data());
+      else
+        from.rows(i, lu.data());
+      int order = as_int(n), ld = leading(n), code = 0;
+      if (n) lapack<T>.getrf(&order, &order, lu.data(), &ld, pivots.data(), &code);
+      bool odd = false;
+      for (int k = 0; k < order; ++k) odd ^= pivots[static_cast<size_t>(k)] != k + 1;
+      body(i, lu.data(), odd);
+    }
+  });
+}
+
+PyObject* det_kernel(Call& call) {
+  Tensor* a = call.args[0].tensor;
+  check_square("linalg.det", a);
+  check_floating("linalg.det", a);
+  Owned result = empty(batch_of(a), a->dtype, a->device);
+  if (is_meta(call)) return result.release();
+  const int64_t n = rows(a);
+  by_dtype(a->dtype, [&](auto zero) {
+    using T = decltype(zero);
+    with_lu<T>(a, [&](int64_t i, const T* lu, bool odd) {
+      T product(odd ? -1 : 1);
+      for (int64_t k = 0; k < n; ++k) product *= lu[k * (n + 1)];
+      result.data<T>()[i] = product;
+    });
+  });
+  return result.release();
+}
+
+PyObject* slogdet_kernel(Call& call) {
+  Tensor* a = call.args[0].tensor;
+  check_square("linalg.slogdet", a);
+  check_floating("linalg.slogdet", a);
+  Owned sign = empty(batch_of(a), a->dtype, a->device), log = empty(batch_of(a), real_of(a->dtype), a->device);
+  if (is_meta(call)) return tuple_of({&sign, &log});
+  const int64_t n = rows(a);
+  by_dtype(a->dtype, [&](auto zero) {
+    using T = decltype(zero);
+    using R = Real<T>;
+    with_lu<T>(a, [&](int64_t i, const T* lu, bool odd) {
+      T s(odd ? -1 : 1);
+      R sum(0);
+      for (int64_t k = 0; k < n; ++k) {
+        const T x = lu[k * (n + 1)];
+        const R size = std::abs(x);
+        sum += std::log(size);
+        if constexpr (kComplex<T>)
+          s *= size == 0 ? T(0) : x / size;
+        else
+          s *= x > 0 ? R(1) : x < 0 ? R(-1) : x == 0 ? R(0) : x;
+      }
+      sign.data<T>()[i] = s;
+      log.data<R>()[i] = sum;
+    });
+  });
+  return tuple_of({&sign, &log});
+}
+
+// ---- LDL
+
+PyObject* ldl_factor_ex_kernel(Call& call) {
+  const char* op = "linalg.ldl_factor_ex";
+  Tensor* a = call.args[0].tensor;
+  const bool hermitian = call.args[1].to_bool();
+  check_square(op, a);
+  check_floating(op, a);
+  const int64_t n = rows(a);
+  Owned ld = empty_columns(batch_of(a), n, n, a->dtype, a->device);
+  Owned pivots = empty(batch_of(a, 1), DType::Int32, a->device), info = empty(batch_of(a), DType::Int32, a->device);
+  if (is_meta(call)) return tuple_of({&ld, &pivots, &info});
+  const Stack from(a);
+  by_dtype(a->dtype, [&](auto zero) {
+    using T = decltype(zero);
+    auto factor = hermitian ? lapack<T>.hetrf : lapack<T>.sytrf;
+    char uplo = 'L';
+    int order = as_int(n), stride = leading(n), size = -1, code = 0;
+    T answer;
+    factor(&uplo, &order, &answer, &stride, &order, &answer, &size, &code);
+    size = workspace_size(answer);
+    for_each(from.count(), flops(n, n, n) / 3, [&](int64_t begin, int64_t end) {
+      std::vector<T> work(static_cast<size_t>(size));
+      for (int64_t i = begin; i < end; ++i) {
+        T* x = data_of<T>(ld, i);
+        from.columns(i, x);
+        for (int64_t k = 1; k < n; ++k) std::fill(x + k * n, x + k * n + k, T(0));
+        char lower = 'L';
+        int rank = order, step = stride, length = size, failed = 0;
+        if (n) factor(&lower, &rank, x, &step, pivots.data<int32_t>() + i * n, work.data(), &length, &failed);
+        info.data<int32_t>()[i] = failed;
+      }
+    });
+  });
+  if (call.args[2].to_bool())
+    raise_failures(op, info.get(), "The factorization could not be completed: D[%d,%d] is exactly zero.");
+  return tuple_of({&ld, &pivots, &info});
+}
+
+constexpr Registration kernels[] = {
+    {"linalg::cholesky", guarded<cholesky_kernel>},
+    {"linalg::cholesky_ex", guarded<cholesky_ex_kernel>},
+    {"linalg::lu_factor", guarded<lu_factor_kernel>},
+    {"linalg::lu_factor_ex", guarded<lu_factor_ex_kernel>},
+    {"linalg::inv", guarded<inv_kernel>},
+    {"linalg::inv_ex", guarded<inv_ex_kernel>},
+    {"linalg::det", guarded<det_kernel>},
+    {"linalg::slogdet", guarded<slogdet_kernel>},
+    {"linalg::ldl_factor_ex", guarded<ldl_factor_ex_kernel>},
+};
+
+}  // namespace
+
+bool register_factors() { return register_kernels(kernels, std::size(kernels)); }
+
+}  // namespace rl

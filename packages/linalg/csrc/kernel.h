@@ -1,0 +1,211 @@
+// What the native kernels of this wheel share on their way from a Call to LAPACK and back.
+#pragma once
+#include <rushlight/api.h>
+
+#include <atomic>
+#include <cstdint>
+#include <initializer_list>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "lapack.h"
+
+namespace rl {
+
+// Thrown where a Python exception is set; `guarded` turns it into the null that a kernel returns.
+struct PythonError {};
+
+[[noreturn]] void fail(PyObject* type, const char* format, ...);
+
+// The exception of matrices that cannot be factored: rushlight.linalg.LinAlgError.
+extern PyObject* linalg_error;
+
+// An owned reference to a tensor.
+class Owned {
+ public:
+  explicit Owned(PyObject* p) : p_(p) {
+    if (!p) throw PythonError();
+  }
+  Owned(Owned&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  Owned& operator=(Owned&& o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~Owned() { Py_XDECREF(p_); }
+  PyObject* release() { return std::exchange(p_, nullptr); }
+  Tensor* get() const { return reinterpret_cast<Tensor*>(p_); }
+  Tensor* operator->() const { return get(); }
+  template <class T>
+  T* data() const {
+    return reinterpret_cast<T*>(get()->data);
+  }
+
+ private:
+  PyObject* p_;
+};
+
+template <PyObject* (*kernel)(Call&)>
+PyObject* guarded(Call& call) {
+  try {
+    return kernel(call);
+  } catch (const PythonError&) {
+    return nullptr;
+  } catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
+  }
+}
+
+PyObject* tuple_of(std::initializer_list<Owned*> items);
+
+using Sizes = std::vector<int64_t>;
+
+// The sizes of a tensor without its last `n`.
+inline Sizes batch_of(const Tensor* t, int n = 2) { return Sizes(t->sizes, t->sizes + t->ndim - n); }
+Sizes operator+(Sizes batch, const Sizes& sizes);
+Sizes broadcast(const char* op, const Sizes& a, const Sizes& b);
+int64_t count_of(const Sizes& batch);
+
+inline Owned empty(const Sizes& sizes, DType dtype, Device device) {
+  return Owned(api->empty(static_cast<int>(sizes.size()), sizes.data(), dtype, device));
+}
+// Matrices (*, m, n) whose columns are contiguous, as LAPACK writes them.
+Owned empty_columns(const Sizes& batch, int64_t m, int64_t n, DType dtype, Device device);
+Owned contiguous_copy(Tensor* t);
+// Itself or a copy.
+inline Owned contiguous(Tensor* t) { return Owned(api->contiguous(t)); }
+
+inline bool is_meta(const Call& call) { return call.device.type == kMeta; }
+inline int64_t rows(const Tensor* t) { return t->sizes[t->ndim - 2]; }
+inline int64_t columns(const Tensor* t) { return t->sizes[t->ndim - 1]; }
+
+// Checks what every routine needs of a matrix argument.
+void check_matrix(const char* op, const Tensor* a, const char* name = "A");
+void check_square(const char* op, const Tensor* a, const char* name = "A");
+void check_floating(const char* op, const Tensor* a);
+void check_same_dtype(const char* op, const Tensor* a, const Tensor* b, const char* a_name, const char* b_name);
+
+// A tensor as matrices one after another, whatever its strides; a batch of other sizes broadcasts to it.
+class Stack {
+ public:
+  Stack(const Tensor* t, const Sizes& batch, int matrix_ndim = 2);
+  explicit Stack(const Tensor* t) : Stack(t, batch_of(t)) {}
+  int64_t count() const { return count_; }
+
+  template <class T>
+  const T* at(int64_t i) const {
+    int64_t offset = 0;
+    for (size_t d = sizes_.size(); d-- > 0;) {
+      offset += i % sizes_[d] * strides_[d];
+      i /= sizes_[d];
+    }
+    return reinterpret_cast<const T*>(data_) + offset;
+  }
+  // Writes matrix i column by column.
+  template <class T>
+  void columns(int64_t i, T* to, int64_t ld) const {
+    copy(at<T>(i), row_step, column_step, m, n, to, ld);
+  }
+  template <class T>
+  void columns(int64_t i, T* to) const {
+    columns(i, to, m);
+  }
+  template <class T>
+  void rows(int64_t i, T* to) const {
+    copy(at<T>(i), column_step, row_step, n, m, to, n);
+  }
+
+  int64_t m = 1, n = 1, row_step = 0, column_step = 0;
+
+ private:
+  // to[j * ld + i] = from[i * inner + j * outer], in tiles that stay in the cache.
+  template <class T>
+  static void copy(const T* from, int64_t inner, int64_t outer, int64_t n_inner, int64_t n_outer, T* to, int64_t ld) {
+    constexpr int64_t kTile = 16;
+    const int64_t tile = inner == 1 ? n_inner : kTile;
+    for (int64_t i0 = 0; i0 < n_inner; i0 += tile)
+      for (int64_t j = 0; j < n_outer; ++j)
+        for (int64_t i = i0, end = i0 + tile < n_inner ? i0 + tile : n_inner; i < end; ++i)
+          to[j * ld + i] = from[i * inner + j * outer];
+  }
+
+  const char* data_;
+  Sizes sizes_, strides_;
+  int64_t count_;
+};
+
+// Runs body(begin, end) over the matrices of a batch without the GIL, in parallel where the work is worth it; `work` is
+// the flops of one matrix. A body may throw std::bad_alloc.
+void run_batch(int64_t count, double work, void (*body)(void*, int64_t, int64_t), void* context);
+template <class F>
+void for_each(int64_t count, double work, F&& body) {
+  run_batch(count, work, [](void* f, int64_t begin, int64_t end) { (*static_cast<F*>(f))(begin, end); }, &body);
+}
+
+// Calls fn with a value of the element type.
+template <class F>
+void by_dtype(DType d, F&& fn) {
+  switch (d) {
+    case DType::Float32: return fn(float{});
+    case DType::Float64: return fn(double{});
+    case DType::Complex64: return fn(std::complex<float>{});
+    default: return fn(std::complex<double>{});
+  }
+}
+
+template <class T>
+T* data_of(const Owned& t, int64_t i) {
+  return t.data<T>() + i * rows(t.get()) * columns(t.get());
+}
+
+template <class T>
+T conj(T x) {
+  if constexpr (kComplex<T>)
+    return std::conj(x);
+  else
+    return x;
+}
+template <class T>
+Real<T> real(T x) {
+  if constexpr (kComplex<T>)
+    return x.real();
+  else
+    return x;
+}
+
+inline double flops(double m, double n, double k) { return m * n * k; }
+inline int as_int(int64_t n) { return static_cast<int>(n); }
+inline int leading(int64_t n) { return n > 1 ? static_cast<int>(n) : 1; }
+
+// The info of a matrix that was not given to LAPACK, which may not return from NaN or infinity.
+constexpr int kNotFinite = -1000;
+template <class T>
+bool all_finite(const T* x, int64_t n) {
+  Real<T> sum(0);  // stays 0 unless an element is infinite or NaN
+  auto* parts = reinterpret_cast<const Real<T>*>(x);
+  for (int64_t i = 0; i < n * (kComplex<T> ? 2 : 1); ++i) sum += parts[i] * 0;
+  return sum == 0;
+}
+
+// Raises for the first matrix whose info is not 0; `reason` is a format that may show it twice.
+void raise_failures(const char* op, const Tensor* info, const char* reason);
+
+// LAPACK answers a query for the size of its workspace in the first element of it.
+template <class T>
+int workspace_size(T answer) {
+  const auto size = real(answer);
+  return size < 1 ? 1 : static_cast<int>(size);
+}
+
+struct Registration {
+  const char* op;
+  Kernel kernel;
+};
+bool register_kernels(const Registration* list, size_t n);
+bool register_solvers();
+bool register_factors();
+bool register_spectral();
+bool register_exponential();
+bool register_orthogonal();
+
+}  // namespace rl

@@ -1,0 +1,387 @@
+// Solutions of linear systems: by LU, by factors that are given, by triangles, and in the least-squares sense.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernel.h"
+
+namespace rl {
+
+namespace {
+
+long long ll(int64_t x) { return static_cast<long long>(x); }
+
+void check_fit(const char* op, const Tensor* a, const Tensor* b, bool left, const char* name = "B") {
+  check_matrix(op, b, name);
+  const int64_t n = left ? rows(a) : columns(a);
+  if ((left ? rows(b) : columns(b)) != n)
+    fail(PyExc_RuntimeError, "%s: Incompatible shapes of A and %s for the equation %s (%lldx%lld and %lldx%lld)", op,
+         name, left ? "AX = B" : "XA = B", ll(rows(a)), ll(columns(a)), ll(rows(b)), ll(columns(b)));
+}
+
+// A system with matrix A from one side: X has the shape of B and A's and B's batches broadcast.
+struct System {
+  Sizes batch;
+  Owned x;
+  int64_t n, k;  // order of A, columns of B (rows where A is on the right)
+  System(const char* op, const Tensor* a, const Tensor* b, bool left)
+      : batch(broadcast(op, batch_of(a), batch_of(b))),
+        x(left ? empty_columns(batch, rows(b), columns(b), b->dtype, b->device)
+               : empty(batch + Sizes{rows(b), columns(b)}, b->dtype, b->device)),
+        n(rows(a)),
+        k(left ? columns(b) : rows(b)) {}
+};
+
+// X of op(A) X = B, or X op(A) = B, from the LU factors of A. A on the right is a system with the transposes, and the
+// rows of X and B are their columns.
+template <class T>
+void lu_solve(const Stack& lu, const Stack& pivots, const Stack& b, System& to, bool left, bool adjoint) {
+  const int64_t n = to.n, k = to.k;
+  if (!n || !k) return;
+  const bool conjugate = kComplex<T> && adjoint && !left;
+  char op = left ? (adjoint ? 'C' : 'N') : adjoint ? 'N' : 'T';
+  const bool direct = lu.row_step == 1 && lu.column_step >= n;
+  for_each(b.count(), 2 * flops(n, n, k), [&, op](int64_t begin, int64_t end) {
+    std::vector<T> factors(direct ? 0 : static_cast<size_t>(n * n));
+    std::vector<int> swaps(static_cast<size_t>(n));
+    for (int64_t i = begin; i < end; ++i) {
+      T* x = data_of<T>(to.x, i);
+      if (left)
+        b.columns(i, x);
+      else
+        b.rows(i, x);
+      auto* f = const_cast<T*>(lu.at<T>(i));
+      int order = as_int(n), width = as_int(k), ld = as_int(direct ? lu.column_step : n), code = 0;
+      if (!direct) {
+        lu.columns(i, factors.data());
+        f = factors.data();
+      }
+      for (int64_t j = 0; j < n; ++j) swaps[static_cast<size_t>(j)] = pivots.at<int>(i)[j * pivots.row_step];
+      if (conjugate) std::transform(x, x + n * k, x, [](T v) { return conj(v); });
+      char trans = op;
+      lapack<T>.getrs(&trans, &order, &width, f, &ld, swaps.data(), x, &order, &code);
+      if (conjugate) std::transform(x, x + n * k, x, [](T v) { return conj(v); });
+    }
+  });
+}
+
+PyObject* solve_any(Call& call, const char* op, bool with_info) {
+  Tensor *a = call.args[0].tensor, *b = call.args[1].tensor;
+  const bool left = call.args[2].to_bool();
+  check_square(op, a);
+  check_floating(op, a);
+  check_same_dtype(op, a, b, "A", "B");
+  if (b->ndim < 1)
+    fail(PyExc_RuntimeError, "%s: The input tensor B must have at least 1 dimension. Got a tensor with 0.", op);
+  // B is a batch of vectors where its shape is that of A without its last dimension.
+  const bool vector = b->ndim == 1 || (b->ndim == a->ndim - 1 && std::equal(b->sizes, b->sizes + b->ndim, a->sizes));
+  if (vector && !left)
+    fail(PyExc_RuntimeError,
+         "%s: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is "
+         "equivalent to B / A.squeeze(-1)",
+         op);
+  Sizes sizes = batch_of(b, 0), strides(b->strides, b->strides + b->ndim);
+  if (vector) {
+    sizes.push_back(1);
+    strides.push_back(1);
+  }
+  const Owned as_matrix(api->as_strided(b, static_cast<int>(sizes.size()), sizes.data(), strides.data(), b->offset));
+  b = as_matrix.get();
+  check_fit(op, a, b, left);
+  System system(op, a, b, left);
+  Owned info = empty(batch_of(a), DType::Int32, a->device);
+  if (!is_meta(call)) {
+    Owned lu = empty_columns(batch_of(a), system.n, system.n, a->dtype, a->device);
+    Owned pivots = empty(batch_of(a, 1), DType::Int32, a->device);
+    by_dtype(a->dtype, [&](auto zero) {
+      using T = decltype(zero);
+      const Stack from(a);
+      const int64_t n = system.n;
+      for_each(from.count(), flops(n, n, n) * 2 / 3, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          T* m = data_of<T>(lu, i);
+          from.columns(i, m);
+          int order = as_int(n), ld = leading(n), code = 0;
+          if (n) lapack<T>.getrf(&order, &order, m, &ld, pivots.data<int32_t>() + i * n, &code);
+          info.data<int32_t>()[i] = code;
+        }
+      });
+      if (!with_info || call.args[3].to_bool())
+        raise_failures(op, info.get(), "The solver failed because the input matrix is singular.");
+      lu_solve<T>(Stack(lu.get(), system.batch), Stack(pivots.get(), system.batch, 1), Stack(b, system.batch), system,
+                  left, false);
+    });
+  }
+  if (vector) {  // the column that was added
+    Tensor* x = system.x.get();
+    --x->ndim;
+    int64_t step = 1;
+    for (int d = x->ndim - 1; d >= 0; --d) {
+      x->strides[d] = step;
+      step *= std::max<int64_t>(x->sizes[d], 1);
+    }
+  }
+  return with_info ? tuple_of({&system.x, &info}) : system.x.release();
+}
+
+PyObject* solve_kernel(Call& call) { return solve_any(call, "linalg.solve", false); }
+PyObject* solve_ex_kernel(Call& call) { return solve_any(call, "linalg.solve_ex", true); }
+
+// What lu_solve and ldl_solve ask of pivots: LAPACK swaps rows by them without a look.
+void check_pivots(const char* op, const char* source, const Tensor* factors, const Tensor* pivots, bool negative) {
+  if (pivots->dtype != DType::Int32)
+    fail(PyExc_RuntimeError, "%s: pivots should be a Tensor of scalar type torch.int32, got dtype=%s.", op,
+         name(pivots->dtype));
+  const Sizes expected = batch_of(factors, 1);
+  if (pivots->ndim < 1 || pivots->sizes[pivots->ndim - 1] != columns(factors))
+    fail(PyExc_RuntimeError, "%s: Number of pivots per batch should be same as the dimension of the matrix", op);
+  if (batch_of(pivots, 0) != expected)
+    fail(PyExc_RuntimeError, "%s: batch dimensions of pivots should be the same as those of the factors.", op);
+  if (!pivots->data) return;
+  const Owned plain = contiguous(const_cast<Tensor*>(pivots));
+  const int64_t n = columns(factors);
+  for (int64_t i = 0; i < plain->numel; ++i) {
+    const int64_t p = plain.data<int32_t>()[i], row = negative ? std::abs(p) : p;
+    if (row < 1)
+      fail(PyExc_RuntimeError,
+           "Pivots given to %s must all be greater or equal to 1. Did you properly pass the result of %s?", op, source);
+    if (row > n)
+      fail(PyExc_RuntimeError,
+           "Pivots given to %s must all be smaller or equal to the number of rows. Did you properly pass the result "
+           "of %s?",
+           op, source);
+  }
+}
+
+PyObject* lu_solve_kernel(Call& call) {
+  const char* op = "linalg.lu_solve";
+  Tensor *lu = call.args[0].tensor, *pivots = call.args[1].tensor, *b = call.args[2].tensor;
+  const bool left = call.args[3].to_bool(), adjoint = call.args[4].to_bool();
+  check_square(op, lu, "LU");
+  check_floating(op, lu);
+  check_same_dtype(op, lu, b, "LU", "B");
+  check_pivots("lu_solve", "lu_factor", lu, pivots, false);
+  check_fit(op, lu, b, left);
+  System system(op, lu, b, left);
+  if (!is_meta(call))
+    by_dtype(lu->dtype, [&](auto zero) {
+      lu_solve<decltype(zero)>(Stack(lu, system.batch), Stack(pivots, system.batch, 1), Stack(b, system.batch), system,
+                               left, adjoint);
+    });
+  return system.x.release();
+}
+
+PyObject* ldl_solve_kernel(Call& call) {
+  const char* op = "linalg.ldl_solve";
+  Tensor *ld = call.args[0].tensor, *pivots = call.args[1].tensor, *b = call.args[2].tensor;
+  const bool hermitian = call.args[3].to_bool();
+  check_square(op, ld, "LD");
+  check_floating(op, ld);
+  check_same_dtype(op, ld, b, "LD", "B");
+  check_pivots("ldl_solve", "ldl_factor", ld, pivots, true);
+  check_fit(op, ld, b, true);
+  System system(op, ld, b, true);
+  if (is_meta(call)) return system.x.release();
+  const Stack factors(ld, system.batch), swaps(pivots, system.batch, 1), from(b, system.batch);
+  const int64_t n = system.n, k = system.k;
+  // A block of D of order two is a pair of equal negative pivots: LAPACK would read past a lone one at the end.
+  const Owned plain = contiguous(pivots);
+  for (int64_t i = 0; i < plain->numel; i += n)
+    for (int64_t j = 0; j < n; ++j)
+      if (plain.data<int32_t>()[i + j] < 0 && ++j == n)
+        fail(PyExc_RuntimeError, "%s: negative pivots come in pairs. Did you properly pass the result of ldl_factor?",
+             op);
+  by_dtype(ld->dtype, [&](auto zero) {
+    using T = decltype(zero);
+    auto solve = hermitian ? lapack<T>.hetrs : lapack<T>.sytrs;
+    for_each(n && k ? from.count() : 0, 2 * flops(n, n, k), [&](int64_t begin, int64_t end) {
+      std::vector<T> matrix(static_cast<size_t>(n * n));
+      std::vector<int> order(static_cast<size_t>(n));
+      for (int64_t i = begin; i < end; ++i) {
+        T* x = data_of<T>(system.x, i);
+        from.columns(i, x);
+        factors.columns(i, matrix.data());
+        for (int64_t j = 0; j < n; ++j) order[static_cast<size_t>(j)] = swaps.at<int>(i)[j * swaps.row_step];
+        char uplo = 'L';
+        int size = as_int(n), width = as_int(k), code = 0;
+        solve(&uplo, &size, &width, matrix.data(), &size, order.data(), x, &size, &code);
+      }
+    });
+  });
+  return system.x.release();
+}
+
+PyObject* solve_triangular_kernel(Call& call) {
+  const char* op = "linalg.solve_triangular";
+  Tensor *a = call.args[0].tensor, *b = call.args[1].tensor;
+  const bool upper = call.args[2].to_bool(), left = call.args[3].to_bool(), unit = call.args[4].to_bool();
+  check_square(op, a);
+  check_floating(op, a);
+  check_same_dtype(op, a, b, "A", "B");
+  check_fit(op, a, b, left);
+  System system(op, a, b, left);
+  if (is_meta(call)) return system.x.release();
+  const Stack triangles(a, system.batch), from(b, system.batch);
+  const int64_t n = system.n, k = system.k;
+  // X A = B is A^T X^T = B^T, and the rows of X and B are the columns of their transposes.
+  const bool by_columns = triangles.row_step == 1 && triangles.column_step >= n;
+  const bool by_rows = !by_columns && triangles.column_step == 1 && triangles.row_step >= n;
+  by_dtype(a->dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for_each(n && k ? from.count() : 0, flops(n, n, k), [&](int64_t begin, int64_t end) {
+      std::vector<T> copy(by_columns || by_rows ? 0 : static_cast<size_t>(n * n));
+      for (int64_t i = begin; i < end; ++i) {
+        T* x = data_of<T>(system.x, i);
+        if (left)
+          from.columns(i, x);
+        else
+          from.rows(i, x);
+        auto* m = const_cast<T*>(triangles.at<T>(i));
+        int order = as_int(n), width = as_int(k);
+        int ld = as_int(by_columns ? triangles.column_step : by_rows ? triangles.row_step : n);
+        if (!by_columns && !by_rows) {
+          triangles.columns(i, copy.data());
+          m = copy.data();
+        }
+        char side = 'L', uplo = upper != by_rows ? 'U' : 'L', trans = left != by_rows ? 'N' : 'T';
+        char diagonal = unit ? 'U' : 'N';
+        T one(1);
+        lapack<T>.trsm(&side, &uplo, &trans, &diagonal, &order, &width, &one, m, &ld, x, &order);
+      }
+    });
+  });
+  return system.x.release();
+}
+
+// ---- least squares
+
+enum class Driver { Gels, Gelsy, Gelsd, Gelss };
+
+Driver driver_of(const char* op, const Arg& arg) {
+  if (arg.none()) return Driver::Gelsy;
+  const char* text = PyUnicode_Check(arg.object) ? PyUnicode_AsUTF8(arg.object) : "";
+  if (!text) throw PythonError();
+  const char* names[] = {"gels", "gelsy", "gelsd", "gelss"};
+  for (int i = 0; i < 4; ++i)
+    if (!std::strcmp(text, names[i])) return static_cast<Driver>(i);
+  fail(PyExc_RuntimeError,
+       "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got driver='%s'.", text);
+}
+
+// One call of a driver. Where `lwork` is -1 it answers with the workspace that it needs.
+template <class T>
+int least_squares(Driver driver, int m, int n, int k, T* a, T* b, int ldb, int* pivots, Real<T>* s, Real<T> rcond,
+                  int* rank, T* work, int lwork, Real<T>* rwork, int* iwork) {
+  const Lapack<T>& l = lapack<T>;
+  int lda = leading(m), info = 0;
+  char trans = 'N';
+  switch (driver) {
+    case Driver::Gels: l.gels(&trans, &m, &n, &k, a, &lda, b, &ldb, work, &lwork, &info); break;
+    case Driver::Gelsy:
+      if constexpr (kComplex<T>)
+        l.gelsy(&m, &n, &k, a, &lda, b, &ldb, pivots, &rcond, rank, work, &lwork, rwork, &info);
+      else
+        l.gelsy(&m, &n, &k, a, &lda, b, &ldb, pivots, &rcond, rank, work, &lwork, &info);
+      break;
+    case Driver::Gelsd:
+      if constexpr (kComplex<T>)
+        l.gelsd(&m, &n, &k, a, &lda, b, &ldb, s, &rcond, rank, work, &lwork, rwork, iwork, &info);
+      else
+        l.gelsd(&m, &n, &k, a, &lda, b, &ldb, s, &rcond, rank, work, &lwork, iwork, &info);
+      break;
+    case Driver::Gelss:
+      if constexpr (kComplex<T>)
+        l.gelss(&m, &n, &k, a, &lda, b, &ldb, s, &rcond, rank, work, &lwork, rwork, &info);
+      else
+        l.gelss(&m, &n, &k, a, &lda, b, &ldb, s, &rcond, rank, work, &lwork, &info);
+      break;
+  }
+  return info;
+}
+
+// linalg::_lstsq(A, B, rcond, driver) for B of the batch of A: solution, rank, singular values.
+PyObject* lstsq_kernel(Call& call) {
+  const char* op = "linalg.lstsq";
+  Tensor *a = call.args[0].tensor, *b = call.args[1].tensor;
+  const double rcond = call.args[2].to_double();
+  const Driver driver = driver_of(op, call.args[3]);
+  check_matrix(op, a, "input");
+  check_floating(op, a);
+  check_matrix(op, b, "other");
+  check_same_dtype(op, a, b, "input", "other");
+  const int64_t m = rows(a), n = columns(a), k = columns(b), tall = std::max(m, n), least = std::min(m, n);
+  if (batch_of(a) != batch_of(b) || rows(b) != m)
+    fail(PyExc_RuntimeError, "%s: input.size(-2) should match other.size(-2), got %lld and %lld.", op, ll(m),
+         ll(rows(b)));
+  const bool by_svd = driver == Driver::Gelsd || driver == Driver::Gelss;
+  Owned x = empty_columns(batch_of(a), n, k, a->dtype, a->device);
+  Owned rank = empty(driver == Driver::Gels ? Sizes{0} : batch_of(a), DType::Int64, a->device);
+  Owned s = empty(by_svd ? batch_of(a) + Sizes{least} : Sizes{0}, real_of(a->dtype), a->device);
+  if (is_meta(call)) return tuple_of({&x, &rank, &s});
+  const Stack from(a), right(b);
+  Owned info = empty(batch_of(a), DType::Int32, a->device);
+  by_dtype(a->dtype, [&](auto zero) {
+    using T = decltype(zero);
+    using R = Real<T>;
+    if (!least || !k) {  // LAPACK refuses some of these
+      for (int64_t i = 0; i < x->numel; ++i) x.data<T>()[i] = T(0);
+      for (int64_t i = 0; i < info->numel; ++i) info.data<int32_t>()[i] = 0;
+      for (int64_t i = 0; i < rank->numel; ++i) rank.data<int64_t>()[i] = 0;
+      if (!least) return;
+    }
+    T answer(0);
+    R real_answer(0);
+    int int_answer = 0, found = 0;
+    const int ldb = leading(tall), columns_of_b = as_int(std::max<int64_t>(k, 1));
+    least_squares<T>(driver, as_int(m), as_int(n), columns_of_b, &answer, &answer, ldb, &int_answer, &real_answer,
+                     static_cast<R>(rcond), &found, &answer, -1, &real_answer, &int_answer);
+    const int size = workspace_size(answer);
+    const auto real_size =
+        static_cast<size_t>(driver == Driver::Gelsd ? std::max(real_answer, R(1))
+                                                    : static_cast<R>(driver == Driver::Gelsy ? 2 * n : 5 * least));
+    const auto int_size = static_cast<size_t>(std::max(int_answer, 1));
+    for_each(from.count(), 4 * flops(m, n, least), [&](int64_t begin, int64_t end) {
+      std::vector<T> work(static_cast<size_t>(size)), matrix(static_cast<size_t>(m * n));
+      std::vector<T> columns(static_cast<size_t>(tall * columns_of_b));
+      std::vector<R> rwork(kComplex<T> ? real_size : 0), values(static_cast<size_t>(least));
+      std::vector<int> iwork(int_size), pivots(static_cast<size_t>(n));
+      for (int64_t i = begin; i < end; ++i) {
+        from.columns(i, matrix.data());
+        std::fill(columns.begin(), columns.end(), T(0));
+        if (k) right.columns(i, columns.data(), tall);
+        std::fill(pivots.begin(), pivots.end(), 0);
+        int r = 0;
+        info.data<int32_t>()[i] =
+            !all_finite(matrix.data(), m * n) || !all_finite(columns.data(), tall * columns_of_b)
+                ? kNotFinite
+                : least_squares<T>(driver, as_int(m), as_int(n), columns_of_b, matrix.data(), columns.data(), ldb,
+                                   pivots.data(), values.data(), static_cast<R>(rcond), &r, work.data(), size,
+                                   rwork.data(), iwork.data());
+        for (int64_t j = 0; j < k; ++j) std::copy_n(columns.data() + j * tall, n, data_of<T>(x, i) + j * n);
+        if (driver != Driver::Gels) rank.data<int64_t>()[i] = r;
+        if (by_svd) std::copy(values.begin(), values.end(), s.data<R>() + i * least);
+      }
+    });
+  });
+  raise_failures(op, info.get(),
+                 driver == Driver::Gels ? "The least squares solution could not be computed because the input matrix "
+                                          "does not have full rank (error code: %d)."
+                                        : "The least squares solution could not be computed because the singular value "
+                                          "decomposition did not converge (error code: %d).");
+  return tuple_of({&x, &rank, &s});
+}
+
+constexpr Registration kernels[] = {
+    {"linalg::solve", guarded<solve_kernel>},
+    {"linalg::solve_ex", guarded<solve_ex_kernel>},
+    {"linalg::lu_solve", guarded<lu_solve_kernel>},
+    {"linalg::ldl_solve", guarded<ldl_solve_kernel>},
+    {"linalg::solve_triangular", guarded<solve_triangular_kernel>},
+    {"linalg::_lstsq", guarded<lstsq_kernel>},
+};
+
+}  // namespace
+
+bool register_solvers() { return register_kernels(kernels, std::size(kernels)); }
+
+}  // namespace rl

@@ -1,0 +1,236 @@
+"""QR and Householder reflectors. Kernels: csrc/orthogonal.cpp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rushlight.plugin import COMPOSITE, Op, Sample
+
+from ._matrices import RECTANGLES, general, identity, inexact, mH
+from ._ops_solve import solve_triangular
+
+qr = (
+    Op(
+        'linalg::qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
+        method=False,
+        doc="""QR decomposition, A = Q R (LAPACK geqrf, orgqr).
+
+        Args:
+            A: Tensor (*, m, n), float32, float64 or complex.
+            mode: "reduced" for k = min(m, n) columns of Q, "complete" for all m, "r" for R of "reduced" alone.
+
+        Returns:
+            Q (*, m, k) with orthonormal columns, empty for mode="r"; R (*, k, n), upper triangular. Its diagonal
+            is real, of either sign.
+
+        Raises:
+            RuntimeError: The mode is unknown. In backward: the mode is "r", or "complete" with m > n.
+
+        Example:
+            >>> rushlight.linalg.qr(rushlight.tensor([[3.0], [4.0]])).R
+            tensor([[-5.]])
+        """,
+    )
+    .grad(A=lambda grads, results, mode: _qr_grad(*grads, *results, mode))
+    .samples(
+        lambda make, dtype: (
+            Sample((general(make, *shape),), {"mode": mode})
+            for shape in RECTANGLES
+            for mode in ("reduced", "complete")
+            if mode == "reduced" or not make.requires_grad
+        ),
+        lambda a, mode: tuple(np.linalg.qr(a, mode)),
+    )
+)
+
+
+def _qr_grad(Q_grad: Any, R_grad: Any, Q: Any, R: Any, mode: str) -> Any:
+    # Roberts and Roberts, "QR and LQ decomposition matrix backpropagation algorithms for square, wide, and deep
+    # matrices" (2020).
+    import rushlight
+
+    if mode == "r":
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+            "linalg.qr(A, mode='reduced') if you are going to require gradients and your inputs are tall (m > n), or "
+            "linalg.qr(A, mode='complete') if your inputs are wide (m < n)."
+        )
+    m, n = Q.shape[-2], R.shape[-1]
+    if mode == "complete" and m > n:
+        raise RuntimeError(
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols. Use mode='reduced'."
+        )
+    if m >= n:
+        return _qr_grad_tall(Q_grad, R_grad, Q, R)
+    # A = [X Y] = Q [U V], with V = Q^H Y.
+    Y_grad = None
+    U_grad = None
+    if R_grad is not None:
+        U_grad, V_grad = R_grad[..., :m], R_grad[..., m:]
+        Y_grad = Q @ V_grad
+        through_Q = (Q @ R[..., m:]) @ mH(V_grad)
+        Q_grad = through_Q if Q_grad is None else Q_grad + through_Q
+    X_grad = _qr_grad_tall(Q_grad, U_grad, Q, R[..., :m])
+    if Y_grad is None:
+        Y_grad = X_grad.new_zeros((*X_grad.shape[:-1], n - m))
+    return rushlight.cat((X_grad, Y_grad), -1)
+
+
+def _qr_grad_tall(Q_grad: Any, R_grad: Any, Q: Any, R: Any) -> Any:
+    inner = None
+    if R_grad is not None:
+        inner = R @ mH(R_grad)
+    if Q_grad is not None:
+        inner = -(mH(Q_grad) @ Q) if inner is None else inner - mH(Q_grad) @ Q
+    diagonal = inner.diagonal(0, -2, -1)  # of R it is real
+    inner = inner.tril(-1)
+    inner = inner + mH(inner) + (diagonal.real if diagonal.is_complex() else diagonal).to(inner.dtype).diag_embed()
+    result = Q @ inner if Q_grad is None else Q_grad + Q @ inner
+    return solve_triangular.operator(mH(R), result, upper=False, left=False)
+
+
+geqrf = Op(
+    "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
+    differentiable=False,
+    doc="""QR decomposition as LAPACK's geqrf leaves it: R and the reflectors whose product is Q.
+
+        Args:
+            input: Tensor (*, m, n), float32, float64 or complex.
+
+        Returns:
+            a (*, m, n), with R on and above the diagonal and the vectors of the reflectors below, and tau
+            (*, min(m, n)), their scales: what `linalg.householder_product` and `ormqr` take.
+        """,
+).samples(lambda make, dtype: (Sample((general(make, *shape),)) for shape in RECTANGLES))
+householder_product = (
+    Op(
+        "linalg::householder_product(Tensor input, Tensor tau) -> Tensor",
+        method=False,
+        doc="""The first n columns of the product of Householder reflectors I - tau_i v_i v_i^H (LAPACK orgqr).
+
+        Args:
+            A: Tensor (*, m, n) with m >= n: v_i is column i below the diagonal, with 1 on it and 0 above.
+            tau: Tensor (*, k) with k <= n.
+
+        Returns:
+            Tensor (*, m, n).
+
+        Raises:
+            RuntimeError: Shapes or dtypes do not fit.
+
+        Example:
+            >>> a, tau = rushlight.geqrf(rushlight.tensor([[3.0], [4.0]]))
+            >>> rushlight.linalg.householder_product(a, tau)
+            tensor([[-0.6000],
+                    [-0.8000]])
+        """,
+    )
+    .grad(("input", "tau"), lambda grad, result, input, tau: _householder_grads(grad, result, input, tau))
+    .samples(
+        lambda make, dtype: (
+            Sample((make(*shape), make(*tau, low=0.2, high=0.9)))
+            for shape, tau in (((3, 3), (3,)), ((4, 2), (2,)), ((2, 4, 3), (2, 2)), ((0, 3, 2), (0, 2)), ((3, 0), (0,)))
+        ),
+        lambda a, tau: _np_householder(a, tau),
+    )
+)
+orgqr = (
+    Op(
+        "orgqr(Tensor self, Tensor input2) -> Tensor",
+        family=COMPOSITE,
+        doc="Alias of `rushlight.linalg.householder_product`.",
+    )
+    .composite(lambda self, tau: householder_product.operator(self, tau))
+    .samples(
+        inexact(lambda make, dtype: (Sample((make(4, 2), make(2, low=0.2, high=0.9))),)),
+        lambda a, tau: _np_householder(a, tau),
+    )
+)
+ormqr = (
+    Op(
+        "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor",
+        doc="""Products with the m x m matrix Q of Householder reflectors, which is not made (LAPACK ormqr).
+
+        Args:
+            input: Tensor (*, m, k), the reflectors as `geqrf` gives.
+            tau: Tensor (*, k).
+            other: Tensor (*, m, n), or (*, n, m) with left=False.
+            left: Q other rather than other Q.
+            transpose: With the conjugate transpose of Q.
+
+        Returns:
+            Tensor of the shape of `other`.
+
+        Raises:
+            RuntimeError: Shapes or dtypes do not fit.
+        """,
+    )
+    .grad(
+        ("self", "input2", "input3"),
+        lambda grad, self, input2, input3, left, transpose, needs: _ormqr_grads(
+            grad, self, input2, input3, left, transpose, needs
+        ),
+    )
+    .samples(
+        lambda make, dtype: (
+            Sample((make(4, 2), make(2, low=0.2, high=0.9), make(4, 3))),
+            Sample((make(2, 3, 3), make(2, 3, low=0.2, high=0.9), make(2, 4, 3), False, True)),
+        ),
+        lambda a, tau, c, left=True, transpose=False: _np_ormqr(a, tau, c, left, transpose),
+    )
+)
+
+
+def _np_householder(a: np.ndarray, tau: np.ndarray, full: bool = False) -> np.ndarray:
+    m, n = a.shape[-2:]
+    product = np.broadcast_to(np.eye(m, dtype=a.dtype), (*a.shape[:-2], m, m))
+    for i in range(tau.shape[-1]):
+        v = a[..., i : i + 1] * (np.arange(m)[:, None] > i) + (np.arange(m)[:, None] == i)
+        product = product @ (np.eye(m) - tau[..., i, None, None] * v @ np.conj(np.swapaxes(v, -2, -1)))
+    return product if full else product[..., :n]
+
+
+def _np_ormqr(a: np.ndarray, tau: np.ndarray, c: np.ndarray, left: bool, transpose: bool) -> np.ndarray:
+    q = _np_householder(a, tau, full=True)
+    q = np.conj(np.swapaxes(q, -2, -1)) if transpose else q
+    return q @ c if left else c @ q
+
+
+def _householder_grads(grad: Any, Q: Any, a: Any, tau: Any) -> tuple[Any, Any]:
+    # With Q = L_i H_i R_i and K_i = R_i grad^H L_i, a change dH_i changes the loss by Re tr(K_i dH_i), and
+    # K_{i+1} = H_{i+1}^-1 K_i H_i up to the order of factors: one product of a vector from each side a reflector.
+    import rushlight
+
+    n, k = a.shape[-1], tau.shape[-1]
+    v_all = a[..., :k].tril(-1) + identity(max(a.shape[-2], k), a)[: a.shape[-2], :k]
+    size = v_all.abs().square().sum(-2)
+    inverse_tau = tau / (tau * size - 1)  # (I - tau v v^H)^-1 = I - inverse_tau v v^H
+    K = Q @ mH(grad)
+    a_grads, tau_grads = [], []
+    for i in range(k):
+        v, t, s = v_all[..., i : i + 1], tau[..., i, None, None], inverse_tau[..., i, None, None]
+        K = K - s * (v @ (mH(v) @ K))
+        Kv, vK = K @ v, mH(v) @ K
+        tau_grads.append(-(mH(v) @ Kv).conj()[..., 0, 0])
+        a_grads.append(-(t * Kv) - t.conj() * mH(vK))
+        K = K - t * (Kv @ mH(v))
+    a_grad = rushlight.cat(a_grads, -1).tril(-1) if a_grads else a[..., :0]
+    if n > k:
+        a_grad = rushlight.cat((a_grad, rushlight.zeros_like(a[..., k:])), -1)
+    return a_grad, rushlight.stack(tau_grads, -1) if tau_grads else rushlight.zeros_like(tau)
+
+
+def _ormqr_grads(grad: Any, a: Any, tau: Any, c: Any, left: bool, transpose: bool, needs: Any) -> tuple[Any, Any, Any]:
+    import rushlight
+
+    c_grad = ormqr.operator(a, tau, grad, left, not transpose) if needs[2] else None
+    if not needs[0] and not needs[1]:
+        return None, None, c_grad
+    m, k = a.shape[-2:]
+    square = rushlight.cat((a, a.new_zeros((*a.shape[:-1], m - k))), -1) if m > k else a
+    Q = householder_product.operator(square, tau)
+    Q_grad = grad @ mH(c) if left else mH(c) @ grad
+    a_grad, tau_grad = _householder_grads(mH(Q_grad) if transpose else Q_grad, Q, square, tau)
+    return a_grad[..., :k], tau_grad, c_grad

@@ -1,0 +1,463 @@
+"""Products, powers and the exponential of matrices, and functions of the core under the names of linear algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rushlight.plugin import COMPOSITE, Op, Sample
+
+from ._errors import LinAlgError
+from ._matrices import SHAPES, alias, check_square, identity, inexact, mH, well_conditioned
+from ._ops_factor import inv_ex
+
+# -- functions of matrices
+
+matrix_exp: Op = (
+    Op(
+        "linalg::matrix_exp(Tensor self) -> Tensor",
+        method=False,
+        out=False,
+        doc="""Exponential of square matrices.
+
+        By Padé approximants with scaling and squaring: Higham, "The scaling and squaring method for the matrix
+        exponential revisited" (2005).
+
+        Args:
+            A: Floating or complex tensor (*, n, n).
+
+        Returns:
+            Tensor (*, n, n); NaN where an element is not finite.
+
+        Example:
+            >>> rushlight.linalg.matrix_exp(rushlight.zeros(2, 2))
+            tensor([[1., 0.],
+                    [0., 1.]])
+        """,
+    )
+    .grad(self=lambda grad, self: _matrix_exp_grad(grad, self))
+    .samples(
+        lambda make, dtype: (
+            Sample((make(*batch, n, n, low=-1, high=1),)) for batch, n in SHAPES if dtype.itemsize > 2
+        ),
+        lambda a: _np_matrix_exp(a),
+    )
+)
+matrix_exp_function = (
+    Op(
+        "matrix_exp(Tensor self) -> Tensor",
+        family=COMPOSITE,
+        out=False,
+        doc="As `rushlight.linalg.matrix_exp`, and of halves too.",
+    )
+    .composite(lambda self: _matrix_exp(self))
+    .samples(matrix_exp.sampler, matrix_exp.reference)
+)
+matrix_power = (
+    Op(
+        "linalg::matrix_power(Tensor self, int n) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        doc="""Powers of square matrices with an integer exponent, by repeated squaring.
+
+        Args:
+            A: Tensor (*, m, m).
+            n: The exponent; where negative, floating or complex A is inverted.
+
+        Returns:
+            Tensor (*, m, m).
+
+        Raises:
+            LinAlgError: n is negative and a matrix is singular.
+            RuntimeError: The matrices are not square.
+
+        Example:
+            >>> rushlight.linalg.matrix_power(rushlight.tensor([[1, 1], [1, 0]]), 10)
+            tensor([[89, 55],
+                    [55, 34]])
+        """,
+    )
+    .composite(lambda self, n: _matrix_power(self, n))
+    .samples(
+        inexact(lambda make, dtype: (Sample((well_conditioned(make, 2), n)) for n in (0, 1, 2, 3, 5, -1, -2))),
+        lambda a, n: np.linalg.matrix_power(a, n),
+    )
+)
+matrix_power_function = alias(
+    "matrix_power(Tensor self, int n) -> Tensor", matrix_power, "Alias of `rushlight.linalg.matrix_power`."
+)
+
+
+def _np_matrix_exp(a: np.ndarray) -> Any:
+    import scipy.linalg
+
+    return scipy.linalg.expm(a) if a.size else a
+
+
+def _matrix_exp(a: Any) -> Any:
+    import rushlight
+
+    if a.dtype in (rushlight.float16, rushlight.bfloat16):
+        return matrix_exp.operator(a.float()).to(a.dtype)
+    return matrix_exp.operator(a)
+
+
+def _matrix_exp_grad(grad: Any, a: Any) -> Any:
+    # The upper right block of the exponential of [[A^H, G], [0, A^H]]; G is scaled so that it does not set the norm.
+    import rushlight
+
+    n = a.shape[-1]
+    if n == 0:
+        return grad
+    adjoint = mH(a)
+    top = rushlight.cat((adjoint, grad), -1)
+    bottom = rushlight.cat((rushlight.zeros_like(adjoint), adjoint), -1)
+    return matrix_exp.operator(rushlight.cat((top, bottom), -2))[..., :n, n:]
+
+
+def _matrix_power(a: Any, n: int) -> Any:
+    import rushlight
+
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        if a.ndim < 2:
+            raise RuntimeError(
+                f"linalg.matrix_power: The input tensor A must have at least 2 dimensions. Got a tensor with {a.ndim}."
+            )
+        raise RuntimeError(
+            f"linalg.matrix_power: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} "
+            "matrices"
+        )
+    if n == 0:
+        return identity(a.shape[-1], a) + a.masked_fill(a.new_ones((), dtype=rushlight.bool), 0)  # whose gradient is 0
+    if n < 0:
+        check_square("linalg.matrix_power", a)
+        a, info = inv_ex.operator(a)
+        if info.device.type != "meta" and bool((info != 0).any()):
+            raise LinAlgError(
+                f"linalg.matrix_power: the inverse does not exist, because the matrix is singular, got n={n}."
+            )
+        n = -n
+        if n == 1:
+            return a
+    elif n == 1:
+        return a.clone()
+    result = None
+    while True:
+        if n & 1:
+            result = a if result is None else result @ a
+        n >>= 1
+        if not n:
+            return result
+        a = a @ a
+
+
+# -- products
+
+multi_dot = (
+    Op(
+        "linalg::multi_dot(Tensor[] tensors) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        doc="""Product of two or more matrices in the order that takes the fewest operations.
+
+        Args:
+            tensors: 2-d tensors of one dtype whose sizes fit; the first may be a row vector, the last a column vector,
+                of one dimension.
+
+        Returns:
+            Tensor of two dimensions, less one for each vector.
+
+        Raises:
+            RuntimeError: There are less than two tensors, or their sizes or dtypes do not fit.
+
+        Example:
+            >>> rushlight.linalg.multi_dot([rushlight.ones(2, 3), rushlight.ones(3, 4), rushlight.ones(4)])
+            tensor([12., 12.])
+        """,
+    )
+    .composite(lambda tensors: _multi_dot(tensors))
+    .samples(
+        lambda make, dtype: (
+            (
+                Sample(([make(2, 3), make(3, 4), make(4, 2)],)),
+                Sample(([make(3), make(3, 4), make(4)],)),
+                Sample(([make(2, 3), make(3)],)),
+            )
+            if dtype.is_floating_point or dtype.is_complex
+            else ()
+        ),
+        np.linalg.multi_dot,
+    )
+)
+
+
+def _multi_dot(tensors: Sequence[Any]) -> Any:
+    count = len(tensors)
+    if count < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
+    first, last = tensors[0], tensors[-1]
+    for i, x in enumerate(tensors):
+        ends = i in (0, count - 1)
+        if x.ndim not in ((1, 2) if ends else (2,)):
+            place = "the first tensor" if i == 0 else "the last tensor" if ends else f"tensor {i}"
+            raise RuntimeError(f"multi_dot(): {place} must be {'1D or ' if ends else ''}2D but got {x.ndim}D")
+        if x.dtype is not first.dtype:
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {first.dtype} and tensor {i} "
+                f"{x.dtype}"
+            )
+        if x.device != first.device:
+            raise RuntimeError(
+                f"multi_dot(): all tensors must be on the same device but tensor 0 is on {first.device} and tensor {i} "
+                f"on {x.device}"
+            )
+    matrices = list(tensors)
+    if first.ndim == 1:
+        matrices[0] = first.unsqueeze(0)
+    if last.ndim == 1:
+        matrices[-1] = last.unsqueeze(-1)
+    for i in range(count - 1):
+        if matrices[i].shape[1] != matrices[i + 1].shape[0]:
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(tensors[i].shape)} and "
+                f"{list(tensors[i + 1].shape)} cannot be multiplied"
+            )
+    result = _product(matrices)
+    shape = [*(result.shape[:1] if first.ndim == 2 else ()), *(result.shape[1:] if last.ndim == 2 else ())]
+    return result if len(shape) == 2 else result.reshape(shape)
+
+
+def _product(matrices: Sequence[Any]) -> Any:
+    """The product in the cheapest order: Cormen et al., "Introduction to algorithms", section 15.2."""
+    count = len(matrices)
+    if count == 2:
+        return matrices[0] @ matrices[1]
+    sizes = [*(x.shape[0] for x in matrices), matrices[-1].shape[1]]
+    cost = [[0] * count for _ in range(count)]
+    split = [[0] * count for _ in range(count)]
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            cost[i][j], split[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+
+    def product(i: int, j: int) -> Any:
+        return matrices[i] if i == j else product(i, split[i][j]) @ product(split[i][j] + 1, j)
+
+    return product(0, count - 1)
+
+
+vecdot = (
+    Op(
+        "linalg::vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        doc="""Inner products along a dimension, of the conjugate of x where complex.
+
+        Args:
+            x: Floating or complex tensor.
+            y: Tensor of the same dtype; the shapes broadcast.
+            dim: The dimension of the vectors.
+
+        Returns:
+            Tensor of the broadcast shape without `dim`.
+
+        Raises:
+            RuntimeError: The dtypes differ, or are not floating or complex.
+
+        Example:
+            >>> rushlight.linalg.vecdot(rushlight.tensor([1.0, 2.0]), rushlight.tensor([3.0, 4.0]))
+            tensor(11.)
+        """,
+    )
+    .composite(lambda x, y, *, dim: _vecdot(x, y, dim))
+    .samples(
+        inexact(
+            lambda make, dtype: (
+                Sample((make(3), make(3))),
+                Sample((make(2, 3), make(3))),
+                Sample((make(3, 2), make(3, 1)), {"dim": 0}),
+            )
+        ),
+        lambda x, y, dim=-1: (np.conj(x) * y).sum(dim),
+    )
+)
+
+
+def _vecdot(x: Any, y: Any, dim: int) -> Any:
+    if not (x.is_floating_point() or x.is_complex()):
+        raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {x.dtype}")
+    if x.dtype is not y.dtype:
+        raise RuntimeError(
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype} and y of type "
+            f"{y.dtype} instead"
+        )
+    if x.ndim == y.ndim == 1 and x.shape == y.shape and dim in (0, -1):
+        return x.vdot(y)
+    if dim in (-1, max(x.ndim, y.ndim) - 1) and x.shape[-1] == y.shape[-1]:
+        return (x.conj().unsqueeze(-2) @ y.unsqueeze(-1)).squeeze(-1).squeeze(-1)
+    return (x.conj() * y).sum(dim)
+
+
+# -- functions of the core
+
+
+def _core(name: str) -> Any:
+    import rushlight
+
+    return getattr(rushlight, name)
+
+
+cross = (
+    Op(
+        "linalg::cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        doc="""Cross products of vectors of three elements.
+
+        Args:
+            input: Tensor with size 3 in `dim`.
+            other: Tensor of the same dtype and number of dimensions that broadcasts with it.
+            dim: The dimension of the vectors.
+
+        Returns:
+            Tensor of the broadcast shape.
+
+        Raises:
+            RuntimeError: The dimension has another size, or dtypes or numbers of dimensions differ.
+
+        Example:
+            >>> rushlight.linalg.cross(rushlight.tensor([1, 0, 0]), rushlight.tensor([0, 1, 0]))
+            tensor([0, 0, 1])
+        """,
+    )
+    .composite(lambda self, other, *, dim: _core("cross")(self, other, dim))
+    .samples(lambda make, dtype: (Sample((make(4, 3), make(1, 3))),), lambda a, b: np.cross(a, b))
+)
+diagonal = (
+    Op(
+        "linalg::diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
+        family=COMPOSITE,
+        method=False,
+        doc="""A view of the diagonals of matrices, as `rushlight.diagonal` with other defaults.
+
+        Args:
+            A: Tensor (*, m, n).
+            offset: Which diagonal: positive above the main one.
+            dim1: First dimension of the matrices.
+            dim2: Second dimension of the matrices.
+
+        Returns:
+            Tensor (*, k), a view.
+
+        Example:
+            >>> rushlight.linalg.diagonal(rushlight.tensor([[1, 2], [3, 4]]))
+            tensor([1, 4])
+        """,
+    )
+    .composite(lambda A, *, offset, dim1, dim2: A.diagonal(offset, dim1, dim2))
+    .samples(
+        lambda make, dtype: (Sample((make(2, 3, 4),), {"offset": k}) for k in (0, 1, -1)),
+        lambda a, offset: np.diagonal(a, offset, -2, -1),
+    )
+)
+matrix_transpose = (
+    Op(
+        "linalg::matrix_transpose(Tensor(a) A) -> Tensor(a)",
+        family=COMPOSITE,
+        method=False,
+        doc="""A view of the matrices transposed.
+
+        Args:
+            A: Tensor (*, m, n).
+
+        Returns:
+            Tensor (*, n, m), a view.
+
+        Example:
+            >>> rushlight.linalg.matrix_transpose(rushlight.zeros(2, 3)).shape
+            torch.Size([3, 2])
+        """,
+    )
+    .composite(lambda A: A.mT)
+    .samples(lambda make, dtype: (Sample((make(2, 3, 4),)),), lambda a: np.swapaxes(a, -2, -1))
+)
+trace = (
+    Op(
+        "linalg::trace(Tensor A, *, int offset=0) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        doc="""Sums of the diagonals of matrices; of integers in int64.
+
+        Args:
+            A: Tensor (*, m, n).
+            offset: Which diagonal: positive above the main one.
+
+        Returns:
+            Tensor (*).
+
+        Example:
+            >>> rushlight.linalg.trace(rushlight.tensor([[1, 2], [3, 4]]))
+            tensor(5)
+        """,
+    )
+    .composite(lambda A, *, offset: A.diagonal(offset, -2, -1).sum(-1))
+    .samples(
+        lambda make, dtype: (Sample((make(2, 3, 4),), {"offset": 1}),) if dtype.itemsize > 1 else (),
+        lambda a, offset: np.trace(a, offset, -2, -1),
+    )
+)
+vander = (
+    Op(
+        "linalg::vander(Tensor x, *, int? N=None) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        doc="""Vandermonde matrices: the powers of each element, from 0 on.
+
+        Args:
+            x: Tensor (*, n).
+            N: How many powers; by default n.
+
+        Returns:
+            Tensor (*, n, N).
+
+        Raises:
+            RuntimeError: N is less than 2.
+
+        Example:
+            >>> rushlight.linalg.vander(rushlight.tensor([1, 2, 3]))
+            tensor([[1, 1, 1],
+                    [1, 2, 4],
+                    [1, 3, 9]])
+        """,
+    )
+    .composite(lambda x, *, N: _vander(x, N))
+    .samples(
+        lambda make, dtype: (
+            (Sample((make(3, low=-1, high=2),)), Sample((make(2, 3, low=-1, high=2),), {"N": 4}))
+            if dtype.itemsize > 1
+            else ()
+        ),
+        lambda x, N=None: x[..., None] ** np.arange(N or x.shape[-1]),
+    )
+)
+
+
+def _vander(x: Any, N: int | None) -> Any:
+    import rushlight
+
+    if x.dtype is rushlight.bool:
+        raise NotImplementedError("\"vander\" not implemented for 'Bool'")
+    if x.ndim == 0:
+        x = x.unsqueeze(0)
+    count = x.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError(f"N must be greater than 1, got N={count} (linalg.vander).")
+    if not (x.is_floating_point() or x.is_complex()):
+        x = x.to(rushlight.int64)
+    column = x.unsqueeze(-1)
+    return rushlight.cat((rushlight.ones_like(column), column.expand(*x.shape, count - 1).cumprod(-1)), -1)
