@@ -397,3 +397,42 @@ hardshrink = (
     .grad(self="where((self >= -lambd) & (self <= lambd), 0, grad)")
     .samples(_unary())
 )
+
+
+def rrelu_composite(self: Tensor, lower: Any, upper: Any, training: bool, generator: Any) -> Tensor:
+    if not self.is_floating_point():
+        raise NotImplementedError(f'"rrelu" not implemented for {self.dtype}. Convert the input to floats.')
+    if lower > upper:
+        raise RuntimeError(f"rrelu: lower must not be above upper, got lower={lower} and upper={upper}.")
+    if not training:
+        return leaky_relu.operator(self, (lower + upper) / 2)
+    slopes = rl.ones(self.shape, dtype=rl.float64, device=self.device)
+    below = self.detach() <= 0
+    count = int(below.sum()) if not self.is_meta else 0
+    # As PyTorch: one number for each element that is not positive, in order, and drawn as a double.
+    slopes[below] = rl.empty(count, dtype=rl.float64, device=self.device).uniform_(lower, upper, generator=generator)
+    return self * slopes.to(self.dtype)
+
+
+rrelu = (
+    Op(
+        "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+        "Generator? generator=None) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        inplace=True,
+        out=False,
+        arbitrary=True,
+        doc="""x where x > 0, else x times a slope, drawn in training and else the mean (Xu et al., 2015).
+
+        Args:
+            input: Floating point, any shape.
+            lower: The least slope.
+            upper: The greatest slope.
+            training: Whether the slopes are drawn from the uniform distribution between them.
+            generator: Where the numbers come from.
+        """,
+    )
+    .composite(rrelu_composite)
+    .samples(_unary())
+)

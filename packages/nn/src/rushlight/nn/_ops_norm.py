@@ -324,6 +324,11 @@ def layer_norm_composite(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
     shape = list(normalized_shape)
+    _check_normalized(input, shape, {"weight": weight, "bias": bias})
+    return row_norm.operator(input, weight, bias, math.prod(shape), 1, 1, eps)[0]
+
+
+def _check_normalized(input: Tensor, shape: list[int], parameters: dict[str, Tensor | None]) -> None:
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
@@ -334,13 +339,12 @@ def layer_norm_composite(
             f"Given normalized_shape={shape}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
             f"input of size{list(input.shape)}"
         )
-    for name, tensor in (("weight", weight), ("bias", bias)):
+    for name, tensor in parameters.items():
         if tensor is not None and list(tensor.shape) != shape:
             raise RuntimeError(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                 f"{list(tensor.shape)} and normalized_shape = {shape}"
             )
-    return row_norm.operator(input, weight, bias, math.prod(shape), 1, 1, eps)[0]
 
 
 layer_norm = (
@@ -396,6 +400,114 @@ group_norm = (
             ()
             if not dtype.is_floating_point
             else (Sample((make(2, 6, 4), 3, make(6), make(6))), Sample((make(2, 4, 3, 2), 2)))
+        )
+    )
+)
+
+
+def instance_norm_composite(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Tensor:
+    if input.dim() < 2:
+        raise RuntimeError(f"instance_norm: expected an input (N, C, *), got {list(input.shape)}.")
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    if not use_input_stats:
+        return batch_norm_composite(input, weight, bias, running_mean, running_var, False, momentum, eps, cudnn_enabled)
+    channels, inner = input.size(1), math.prod(input.shape[2:])
+    for name, tensor in (
+        ("weight", weight),
+        ("bias", bias),
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+    ):
+        _check_channels(name, tensor, channels)
+    with rl.no_grad():
+        rows = wide(input.detach()).reshape(input.size(0), channels, inner)
+        if running_mean is not None:
+            running_mean.mul_(1 - momentum).add_(rows.mean((0, 2)), alpha=momentum)
+        if running_var is not None:
+            running_var.mul_(1 - momentum).add_(rows.var(2).mean(0), alpha=momentum)
+    return row_norm.operator(input, weight, bias, inner, channels, inner, eps)[0]
+
+
+instance_norm = (
+    Op(
+        "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+        "bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        doc="""Normalises each channel of each sample, then scales and shifts it (Ulyanov et al., 2016).
+
+        Args:
+            input: (N, C, *).
+            weight: (C,), the scale.
+            bias: (C,), the shift.
+            running_mean: (C,), updated with `use_input_stats`, else used.
+            running_var: (C,), likewise.
+            use_input_stats: Whether the statistics are those of the input.
+            momentum: Weight of the input in the running statistics.
+            eps: Added to the variance.
+            cudnn_enabled: Unused.
+        """,
+    )
+    .composite(instance_norm_composite)
+    .samples(
+        lambda make, dtype: (
+            ()
+            if not dtype.is_floating_point
+            else (
+                Sample((make(2, 3, 4), make(3), make(3), None, None, True, 0.1, 1e-5, False)),
+                Sample((make(2, 3, 4, 5), None, None, *_statistics(make), False, 0.1, 1e-5, False)),
+            )
+        )
+    )
+)
+
+
+def rms_norm_composite(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, eps: float | None
+) -> Tensor:
+    shape = list(normalized_shape)
+    _check_normalized(input, shape, {"weight": weight})
+    if not (input.is_floating_point() or input.is_complex()):
+        raise NotImplementedError(f'"rms_norm" not implemented for {input.dtype}. Convert the input to floats.')
+    rows, dims = wide(input), list(range(-len(shape), 0))
+    smallest = rl.finfo(rows.dtype).eps if eps is None else eps
+    result = rows * rl.rsqrt((rows * rows).mean(dims, keepdim=True) + smallest)
+    return (result if weight is None else result * weight).to(input.dtype)
+
+
+rms_norm = (
+    Op(
+        "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        doc="""Divides by the root of the mean square over the last dimensions (Zhang and Sennrich, 2019), then scales.
+
+        Args:
+            input: (*, *normalized_shape).
+            normalized_shape: The last dimensions.
+            weight: `normalized_shape`, the scale.
+            eps: Added to the mean square. Default: the spacing of numbers at 1 in the type of the input.
+        """,
+    )
+    .composite(rms_norm_composite)
+    .samples(
+        lambda make, dtype: (
+            ()
+            if not dtype.is_floating_point
+            else (Sample((make(2, 3, 4), [4], make(4))), Sample((make(2, 3, 4), [3, 4], None, 1e-5)))
         )
     )
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 from rushlight.nn import _ops
+from rushlight.nn._windows import expand
 
 Size = int | Sequence[int]
 
@@ -29,6 +32,10 @@ pad = _ops.pad
 prelu = _ops.prelu
 softplus = _ops.softplus
 hardshrink = _ops.hardshrink
+pdist = _ops.pdist
+pixel_shuffle = _ops.pixel_shuffle
+pixel_unshuffle = _ops.pixel_unshuffle
+channel_shuffle = _ops.channel_shuffle
 tanh = rl.tanh
 sigmoid = rl.sigmoid
 
@@ -39,6 +46,11 @@ sigmoid = rl.sigmoid
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(0, x), elementwise; `inplace` writes the input."""
     return rl.relu_(input) if inplace else rl.relu(input)
+
+
+def relu_(input: Tensor) -> Tensor:
+    """`relu` that writes its input."""
+    return rl.relu_(input)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -107,6 +119,18 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     return _ops.threshold_(input, threshold, value)
 
 
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """X where x > 0, else x times a slope between `lower` and `upper`: random in `training`, else the mean of both."""
+    return _ops.rrelu_(input, lower, upper, training) if inplace else _ops.rrelu(input, lower, upper, training)
+
+
+def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
+    """`rrelu` that writes its input."""
+    return _ops.rrelu_(input, lower, upper, training)
+
+
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along `dim` times the sigmoid of the second half."""
     if input.dim() == 0:
@@ -122,6 +146,11 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """``x * tanh(softplus(x))``; `inplace` writes the input."""
     return _ops.mish_(input) if inplace else _ops.mish(input)
+
+
+silu_ = _ops.silu_
+mish_ = _ops.mish_
+hardsigmoid_ = _ops.hardsigmoid_
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
@@ -325,7 +354,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Size) -> Tensor:
     return _ops.adaptive_avg_pool1d(input, output_size)
 
 
-def _full_size(output_size: Any, input: Tensor, n: int) -> Any:
+def _full_size(name: str, output_size: Any, input: Tensor, n: int) -> Any:
     """One entry per spatial dimension; None stands for the input's size."""
     if isinstance(output_size, int):
         return output_size
@@ -334,18 +363,179 @@ def _full_size(output_size: Any, input: Tensor, n: int) -> Any:
             f"Input dimension should be at least {len(output_size) + 1}, got input.shape={list(input.shape)}."
         )
     if len(output_size) != n:
-        raise RuntimeError(f"adaptive_avg_pool{n}d: output_size must be {n} numbers, got output_size={output_size}.")
+        raise RuntimeError(f"{name}: output_size must be {n} numbers, got output_size={output_size}.")
     return tuple(own if size is None else size for size, own in zip(output_size, input.shape[-n:], strict=True))
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Averages windows such that the output is `output_size` (H, W); None in it keeps the input's size."""
-    return _ops.adaptive_avg_pool2d(input, _full_size(output_size, input, 2))
+    return _ops.adaptive_avg_pool2d(input, _full_size("adaptive_avg_pool2d", output_size, input, 2))
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Averages windows such that the output is `output_size` (D, H, W); None in it keeps the input's size."""
-    return _ops.adaptive_avg_pool3d(input, _full_size(output_size, input, 3))
+    return _ops.adaptive_avg_pool3d(input, _full_size("adaptive_avg_pool3d", output_size, input, 3))
+
+
+def _adaptive_max_pool(n: int, op: Callable[..., Any]) -> Callable[..., Any]:
+    def pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        if n > 1 and not isinstance(output_size, int):
+            output_size = _full_size(f"adaptive_max_pool{n}d", output_size, input, n)
+        both = op(input, output_size)
+        return both if return_indices else both[0]
+
+    pool.__name__ = pool.__qualname__ = f"adaptive_max_pool{n}d"
+    pool.__doc__ = """The maxima of regions, chosen such that the output has a given size.
+
+    Args:
+        input: (N, C, *) or (C, *), floating point.
+        output_size: Sizes of the output; a number stands for all of them, None for that of the input.
+        return_indices: Whether the flat positions of the maxima are returned too.
+
+    Returns:
+        The maxima, or with `return_indices` the pair of maxima and positions.
+    """
+    return pool
+
+
+adaptive_max_pool1d = _adaptive_max_pool(1, _ops.adaptive_max_pool1d)
+adaptive_max_pool2d = _adaptive_max_pool(2, _ops.adaptive_max_pool2d)
+adaptive_max_pool3d = _adaptive_max_pool(3, _ops.adaptive_max_pool3d)
+
+
+def _fractional_max_pool(n: int, op: Callable[..., Any]) -> Callable[..., Any]:
+    name = f"fractional_max_pool{n}d"
+
+    def pool(
+        input: Tensor,
+        kernel_size: Size,
+        output_size: Size | None = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+        if input.dim() <= n:
+            raise IndexError(f"{name}: expected an input (N, C, *) or (C, *), got {list(input.shape)}.")
+        if output_size is None:
+            ratios = (output_ratio,) * n if isinstance(output_ratio, (int, float)) else tuple(output_ratio)
+            output_size = [int(size * ratio) for size, ratio in zip(input.shape[-n:], ratios, strict=True)]
+        if _random_samples is None:
+            planes = (1 if input.dim() == n + 1 else input.size(0), input.size(-n - 1))
+            _random_samples = rl.rand(*planes, n, dtype=input.dtype, device=input.device)
+        both = op(input, kernel_size, output_size, _random_samples)
+        return both if return_indices else both[0]
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = """The maxima of regions at pseudo-random steps (Graham, 2014).
+
+    Args:
+        input: (N, C, *) or (C, *), floating point.
+        kernel_size: Size of the regions.
+        output_size: Sizes of the output; or
+        output_ratio: these sizes as shares of the input's.
+        return_indices: Whether the flat positions of the maxima are returned too.
+
+    Returns:
+        The maxima, or with `return_indices` the pair of maxima and positions.
+    """
+    return pool
+
+
+fractional_max_pool2d = _fractional_max_pool(2, _ops.fractional_max_pool2d)
+fractional_max_pool3d = _fractional_max_pool(3, _ops.fractional_max_pool3d)
+
+
+def _max_unpool(n: int) -> Callable[..., Tensor]:
+    def unpool(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: Size,
+        stride: Size | None = None,
+        padding: Size = 0,
+        output_size: Sequence[int] | None = None,
+    ) -> Tensor:
+        kernel = expand("kernel_size", kernel_size, n)
+        steps = kernel if stride is None else expand("stride", stride, n)
+        if min(steps) <= 0:
+            raise RuntimeError(f"strides should be greater than zero, but got stride: {list(steps)}")
+        if input.dim() not in (n + 1, n + 2):
+            raise RuntimeError(
+                f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, but got a tensor with "
+                f"{input.dim()} dimensions."
+            )
+        default = [
+            (size - 1) * step + k - 2 * pad
+            for size, k, step, pad in zip(input.shape[-n:], kernel, steps, expand("padding", padding, n), strict=True)
+        ]
+        return _ops.max_unpool_nd(input, indices, _unpooled_size(default, steps, output_size))
+
+    unpool.__name__ = unpool.__qualname__ = f"max_unpool{n}d"
+    unpool.__doc__ = """Puts maxima back to where they are from, among zeros.
+
+    Args:
+        input: (N, C, *) or (C, *), maxima.
+        indices: Their flat positions, as max pooling returns them.
+        kernel_size: Size of the windows.
+        stride: Step from window to window. Default: `kernel_size`.
+        padding: As that of the pooling.
+        output_size: Sizes of the output, where several fit.
+
+    Raises:
+        RuntimeError: An index lies outside the output.
+        ValueError: No pooling of `output_size` gives the input's size.
+    """
+    return unpool
+
+
+def _unpooled_size(default: list[int], stride: Sequence[int], wanted: Sequence[int] | None) -> list[int]:
+    if wanted is None:
+        return default
+    n = len(default)
+    sizes = list(wanted)[2:] if len(wanted) == n + 2 else list(wanted)
+    if len(sizes) != n:
+        raise ValueError(
+            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of "
+            f"'{len(sizes)}'"
+        )
+    for dim, (size, usual, step) in enumerate(zip(sizes, default, stride, strict=True)):
+        if not usual - step < size < usual + step:
+            raise ValueError(
+                f'invalid output_size "{tuple(sizes)}" (dim {dim} must be between {usual - step} and {usual + step})'
+            )
+    return sizes
+
+
+max_unpool1d = _max_unpool(1)
+max_unpool2d = _max_unpool(2)
+max_unpool3d = _max_unpool(3)
+
+
+def _lp_pool(n: int, average: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def pool(
+        input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
+    ) -> Tensor:
+        area = math.prod(expand("kernel_size", kernel_size, n))
+        means = average(input.pow(norm_type), kernel_size, kernel_size if stride is None else stride, 0, ceil_mode)
+        return (rl.sign(means) * relu(rl.abs(means))).mul(area).pow(1.0 / norm_type)
+
+    pool.__name__ = pool.__qualname__ = f"lp_pool{n}d"
+    pool.__doc__ = """The p-norm of each window, ``(sum of x ** p) ** (1 / p)``.
+
+    Args:
+        input: (N, C, *) or (C, *).
+        norm_type: p.
+        kernel_size: Size of the windows.
+        stride: Step from window to window. Default: `kernel_size`.
+        ceil_mode: Whether a last, partial window counts.
+    """
+    return pool
+
+
+lp_pool1d = _lp_pool(1, avg_pool1d)
+lp_pool2d = _lp_pool(2, avg_pool2d)
+lp_pool3d = _lp_pool(3, avg_pool3d)
 
 
 # -- normalisation
@@ -420,6 +610,70 @@ def group_norm(
     return _ops.group_norm(input, num_groups, weight, bias, eps)
 
 
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises each channel of each sample to mean 0 and variance 1, then scales and shifts it.
+
+    Args:
+        input: (N, C, *).
+        running_mean: (C,); updated with `use_input_stats`, else used.
+        running_var: (C,), likewise.
+        weight: (C,), the scale.
+        bias: (C,), the shift.
+        use_input_stats: Whether the statistics are those of the input.
+        momentum: Weight of the input in the running statistics.
+        eps: Added to the variance.
+
+    Raises:
+        ValueError: One value per channel with `use_input_stats`.
+    """
+    if use_input_stats and input.dim() > 1 and math.prod(input.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
+    return _ops.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """Divides by the root of the mean square over the last dimensions, then scales elementwise.
+
+    Args:
+        input: (*, *normalized_shape).
+        normalized_shape: The last dimensions.
+        weight: `normalized_shape`, the scale.
+        eps: Added to the mean square. Default: the spacing of numbers at 1 in the type of the input.
+    """
+    return _ops.rms_norm(input, normalized_shape, weight, eps)
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """``x / (k + alpha * mean of the squares of neighbouring channels) ** beta`` (Krizhevsky et al., 2012).
+
+    Args:
+        input: (N, C, *).
+        size: How many channels the mean is over; missing ones count as zeros.
+        alpha: See above.
+        beta: See above.
+        k: See above.
+    """
+    if input.dim() < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)")
+    if input.numel() == 0:
+        return input
+    batch, channels = input.shape[:2]
+    squares = (input * input).reshape(batch, 1, channels, -1)
+    means = avg_pool2d(pad(squares, (0, 0, size // 2, (size - 1) // 2)), (size, 1), stride=1)
+    return input / means.mul(alpha).add(k).pow(beta).reshape(input.shape)
+
+
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """The input divided by its `p`-norm along `dim`, which counts as at least `eps`."""
     norm = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
@@ -460,13 +714,120 @@ def embedding(
             raise AssertionError(f"Padding_idx must be within num_embeddings, got padding_idx={padding_idx}.")
         padding_idx %= rows
     if max_norm is not None:
-        with rl.no_grad():
-            used = rl.zeros(weight.size(0), dtype=rl.bool, device=weight.device)
-            used[input] = True
-            norms = weight.norm(norm_type, 1)
-            scale = rl.where(used & (norms > max_norm), max_norm / (norms + 1e-7), 1)
-            weight.mul_(scale.unsqueeze(1))
+        _shorten(weight, input, max_norm, norm_type)
     return _ops.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def _shorten(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    """Makes the rows that are used no longer than `max_norm`."""
+    with rl.no_grad():
+        used = rl.zeros(weight.size(0), dtype=rl.bool, device=weight.device)
+        used[indices] = True
+        norms = weight.norm(norm_type, 1)
+        scale = rl.where(used & (norms > max_norm), max_norm / (norms + 1e-7), 1)
+        weight.mul_(scale.unsqueeze(1))
+
+
+_BAG_MODES = {"sum": 0, "mean": 1, "max": 2}
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The rows of `weight` at bags of indices, combined, without the rows of single indices in memory.
+
+    Args:
+        input: Indices: (bags, n), or (n,) with `offsets`.
+        weight: (rows, d), floating point.
+        offsets: (bags,), where each bag begins in a 1-D input.
+        max_norm: Rows that are used and longer than this are shortened, in place.
+        norm_type: The norm for `max_norm`.
+        scale_grad_by_freq: Whether a row's gradient is divided by how often the row occurs; not for maxima.
+        mode: ``"sum"``, ``"mean"`` or ``"max"``.
+        sparse: Whether the gradient of `weight` is sparse; not for maxima.
+        per_sample_weights: Of the input's shape, factors for the rows of a sum.
+        include_last_offset: Whether `offsets` has one more entry, the end of the last bag.
+        padding_idx: An index that does not count; negative ones count from the end.
+
+    Returns:
+        (bags, d); an empty bag is zeros.
+
+    Example:
+        >>> import rushlight as torch
+        >>> table = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+        >>> torch.nn.functional.embedding_bag(torch.tensor([0, 2, 1]), table, torch.tensor([0, 2]))
+        tensor([[3., 4.],
+                [3., 4.]])
+    """
+    if weight.dtype in (rl.int64, rl.int32) and input.is_floating_point():
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. "
+            "Usage `embedding_bag(weight, input, ...)` is deprecated, and should now be "
+            "`embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        weight, input = input, weight
+    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, "
+            f"then it must have the same shape as the input ({input.shape})"
+        )
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                f"sequences. However, found offsets of type {type(offsets)}"
+            )
+        bags, length = input.shape
+        offsets = rl.arange(0, bags * length, length, device=input.device) if length else input.new_zeros(bags)
+        input = input.reshape(-1)
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    elif input.dim() != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    elif offsets is None or offsets.dim() != 1:
+        raise ValueError("offsets has to be a 1D Tensor" + (" but got None" if offsets is None else ""))
+    if mode not in _BAG_MODES:
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}')."
+        )
+    rows = weight.size(0) if weight.dim() else 0
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got "
+                f"{padding_idx}"
+            )
+        padding_idx %= rows
+    if max_norm is not None:
+        _shorten(weight, input, max_norm, norm_type)
+    return _ops.embedding_bag(
+        weight,
+        input,
+        offsets,
+        scale_grad_by_freq,
+        _BAG_MODES[mode],
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        -1 if padding_idx is None else padding_idx,
+    )[0]
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -501,7 +862,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The `p`-norm of ``x1 - x2 + eps`` along the last dimension."""
-    return (x1 - x2 + eps).norm(p, -1, keepdim)
+    return _ops.pairwise_distance(x1, x2, p, eps, keepdim)
 
 
 # -- losses
@@ -697,10 +1058,7 @@ def binary_cross_entropy_with_logits(
     reduction = _reduction(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
-    softplus_minus = rl.log1p(rl.exp(-input.abs())) + rl.clamp(-input, min=0)  # log(1 + exp(-input))
-    factor = 1 if pos_weight is None else (pos_weight - 1) * target + 1
-    loss = (1 - target) * input + factor * softplus_minus
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    return _ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, _reduction_number(reduction))
 
 
 def kl_div(
@@ -729,14 +1087,10 @@ def kl_div(
             "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
             stacklevel=2,
         )
-    if log_target:
-        loss = target.exp() * (target - input)
-    else:
-        safe = rl.where(target > 0, target, rl.ones_like(target))
-        loss = target * (safe.log() - input)
     if reduction != "batchmean":
-        return _reduced(loss, reduction)
-    return loss.sum() / input.size(0) if input.dim() else loss.sum()
+        return _ops.kl_div(input, target, _reduction_number(reduction), log_target=log_target)
+    total = _ops.kl_div(input, target, _REDUCTIONS["sum"], log_target=log_target)
+    return total / input.size(0) if input.dim() else total
 
 
 def poisson_nll_loss(
@@ -762,12 +1116,7 @@ def poisson_nll_loss(
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
     reduction = _reduction(size_average, reduce, reduction)
-    loss = input.exp() - target * input if log_input else input - target * rl.log(input + eps)
-    if full:
-        positive = rl.where(target > 1, target, rl.ones_like(target))
-        stirling = positive * positive.log() - positive + 0.5 * rl.log(2 * rl.pi * positive)
-        loss = loss + rl.where(target > 1, stirling, rl.zeros_like(stirling))
-    return _reduced(loss, reduction)
+    return _ops.poisson_nll_loss(input, target, log_input, full, eps, _reduction_number(reduction))
 
 
 def gaussian_nll_loss(
@@ -824,7 +1173,7 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
         )
-    return _reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
+    return _ops.margin_ranking_loss(input1, input2, target, margin, _reduction_number(reduction))
 
 
 def hinge_embedding_loss(
@@ -837,9 +1186,7 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """The input where `target` is 1, ``max(0, margin - input)`` where it is -1, reduced."""
     reduction = _reduction(size_average, reduce, reduction)
-    zeros = rl.zeros_like(input)
-    loss = rl.where(target != 1, (margin - input).clamp(min=0), zeros) + rl.where(target != -1, input, zeros)
-    return _reduced(loss, reduction)
+    return _ops.hinge_embedding_loss(input, target, margin, _reduction_number(reduction))
 
 
 def soft_margin_loss(
@@ -875,17 +1222,7 @@ def cosine_embedding_loss(
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
     reduction = _reduction(size_average, reduce, reduction)
-    if target.dim() + 1 != input1.dim() or input1.shape != input2.shape:
-        raise RuntimeError(
-            f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, but found inputs with sizes "
-            f"{list(input1.shape)} and {list(input2.shape)}."
-        )
-    eps = 1e-12
-    dot, square1, square2 = (input1 * input2).sum(-1), (input1 * input1).sum(-1) + eps, (input2 * input2).sum(-1) + eps
-    cosine = dot / rl.sqrt(square1 * square2)
-    zeros = rl.zeros_like(cosine)
-    loss = rl.where(target == 1, 1 - cosine, zeros) + rl.where(target == -1, (cosine - margin).clamp(min=0), zeros)
-    return _reduced(loss, reduction)
+    return _ops.cosine_embedding_loss(input1, input2, target, margin, _reduction_number(reduction))
 
 
 def triplet_margin_loss(
@@ -907,8 +1244,380 @@ def triplet_margin_loss(
     reduction = _reduction(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    near = pairwise_distance(anchor, positive, p, eps)
-    far = pairwise_distance(anchor, negative, p, eps)
+    return _ops.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, _reduction_number(reduction))
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """`triplet_margin_loss` with a distance of one's own, by default `pairwise_distance`."""
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    dims = anchor.dim(), positive.dim(), negative.dim()
+    if len(set(dims)) != 1:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D inputs"
+        )
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = rl.minimum(far, pairwise_distance(positive, negative, p, eps))
+        far = rl.minimum(far, distance(positive, negative))
     return _reduced((near - far + margin).clamp(min=0), reduction)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean over the other classes of ``max(0, margin - input[target] + input[class]) ** p``, reduced.
+
+    Args:
+        input: Scores (N, C) or (C,).
+        target: Class numbers (N,) or ().
+        p: 1 or 2.
+        margin: See above.
+        weight: (C,), a factor for each target class.
+        size_average: Deprecated, see `reduction`.
+        reduce: Deprecated, see `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+    reduction = _reduction(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError(f"only p == 1 and p == 2 supported, got p={p}.")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError(f"weight must be one-dimensional, got {list(weight.shape)}.")
+    return _ops.multi_margin_loss(input, target, p, margin, weight, _reduction_number(reduction))
+
+
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The sum of ``max(0, 1 - input[label] + input[class])`` over labels and other classes, by C, reduced.
+
+    Args:
+        input: Scores (N, C) or (C,).
+        target: The labels of each sample, of the input's shape; those from the first -1 on do not count.
+        size_average: Deprecated, see `reduction`.
+        reduce: Deprecated, see `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+    reduction = _reduction(size_average, reduce, reduction)
+    return _ops.multilabel_margin_loss(input, target, _reduction_number(reduction))
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean over the classes of the binary cross-entropy of ``sigmoid(input)``, reduced.
+
+    Args:
+        input: Scores (*, C).
+        target: 0 or 1, of the input's shape.
+        weight: (C,), a factor for each class.
+        size_average: Deprecated, see `reduction`.
+        reduce: Deprecated, see `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+    reduction = _reduction(size_average, reduce, reduction)
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    return _reduced(loss.mean(-1), reduction)
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Minus the log probability of label sequences, over all alignments (Graves et al., 2006).
+
+    Args:
+        log_probs: (T, N, C) or (T, C), logarithms of probabilities, as `log_softmax` gives them.
+        targets: Class numbers (N, S) or (S,), or those of all samples one after the other; without the blank.
+        input_lengths: (N,), at most T.
+        target_lengths: (N,), at most S.
+        blank: The class that stands for no label.
+        reduction: ``"mean"`` (of the losses by target length), ``"sum"`` or ``"none"``.
+        zero_infinity: Whether losses of targets that do not fit the input, and their gradients, are 0.
+
+    Raises:
+        NotImplementedError: `log_probs` is neither float32 nor float64.
+        RuntimeError: Lengths, targets or the blank are out of range.
+
+    Example:
+        >>> import rushlight as torch
+        >>> log_probs = torch.full((2, 1, 3), 1 / 3).log()
+        >>> torch.nn.functional.ctc_loss(log_probs, torch.tensor([[1]]), [2], [1]).exp()  # 3 of 9 paths
+        tensor(3.)
+    """
+    return _ops.ctc_loss(
+        log_probs, targets, input_lengths, target_lengths, blank, _reduction_number(reduction), zero_infinity
+    )
+
+
+# -- images
+
+
+_MODES = {
+    "nearest": (None, "nearest"),
+    "nearest-exact": (None, "nearest-exact"),
+    "linear": (1, "linear"),
+    "bilinear": (2, "linear"),
+    "bicubic": (2, "cubic"),
+    "lanczos": (2, "lanczos"),
+    "trilinear": (3, "linear"),
+}
+"""How many dimensions a mode is for, and what it does along each."""
+
+
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """An image of another size.
+
+    Args:
+        input: (N, C, *) with one to three spatial dimensions.
+        size: Sizes of the output; a number stands for all of them. Or
+        scale_factor: a factor for each size.
+        mode: ``"nearest"``, ``"nearest-exact"``, ``"area"``, or by the dimensions ``"linear"``, ``"bilinear"``,
+            ``"bicubic"``, ``"trilinear"``; ``"lanczos"`` with `antialias`.
+        align_corners: Whether the centres of the corner elements stay in place, rather than their corners.
+        recompute_scale_factor: Whether the steps between samples follow from the sizes and not from the factors.
+        antialias: Whether every element counts also where the image shrinks ("bilinear" and "bicubic").
+
+    Returns:
+        (N, C, *sizes).
+
+    Raises:
+        NotImplementedError: The mode is not one for the input's dimensions or type.
+        ValueError: The arguments contradict each other.
+
+    Example:
+        >>> import rushlight as torch
+        >>> image = torch.tensor([[[1.0, 3.0]]])
+        >>> torch.nn.functional.interpolate(image, scale_factor=2, mode="linear")
+        tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
+    """
+    if align_corners is not None and mode in ("nearest", "area", "nearest-exact"):
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
+    n = input.dim() - 2
+    sizes, factors = _image_size(input, n, size, scale_factor)
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if recompute_scale_factor or mode == "area":
+        factors = []
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and n == 2):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+        )
+    if mode == "lanczos" and not antialias:
+        raise ValueError("interpolate: lanczos needs antialias, got antialias=False. Pass antialias=True.")
+    if n not in (1, 2, 3) or (mode not in _MODES and mode != "area"):
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: nearest | "
+            f"linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
+        )
+    if mode == "area":
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, sizes)
+    dims, kind = _MODES[mode]
+    if dims not in (None, n):
+        raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {dims + 2}D input")  # type: ignore[operator]
+    return _ops.upsample(input, sizes, f"{kind}, smooth" if antialias else kind, bool(align_corners), factors)
+
+
+def _image_size(input: Tensor, n: int, size: Any, scale_factor: Any) -> tuple[list[int], list[float]]:
+    """Sizes of the output, and the factors if it is they that were given."""
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    given = scale_factor if size is None else size
+    if given is None:
+        raise ValueError("either size or scale_factor should be defined")
+    values = list(given) if isinstance(given, (list, tuple)) else [given] * n
+    if len(values) != n:
+        what, letter, of = (
+            ("output size", "o", f"output size of {size}")
+            if size is not None
+            else ("scale_factor", "s", f"scale_factor of shape {scale_factor}")
+        )
+        name = "output" if size is not None else "scale_factor"
+        raise ValueError(
+            f"Input and {name} must have the same number of spatial dimensions, but got input with spatial dimensions "
+            f"of {list(input.shape[2:])} and {of}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+            f"{what} in ({letter}1, {letter}2, ...,{letter}K) format."
+        )
+    if size is not None:
+        return [operator.index(value) for value in values], []
+    factors = [float(value) for value in values]
+    return [math.floor(length * factor) for length, factor in zip(input.shape[2:], factors, strict=True)], factors
+
+
+def upsample(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """`interpolate` by its old name."""
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` with mode ``"nearest"``, by its old name."""
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` with mode ``"bilinear"`` and aligned corners, by its old name."""
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
+    return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
+
+
+_GRID_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+_GRID_PADDINGS = {"zeros": 0, "border": 1, "reflection": 2}
+
+
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """The elements of an image at the places of a grid.
+
+    Args:
+        input: (N, C, H, W) or (N, C, D, H, W), floating point.
+        grid: (N, *, 2) or (N, *, 3), of the input's type: places (x, y) or (x, y, z), from -1 to 1 in the image.
+        mode: ``"bilinear"`` (in three dimensions trilinear), ``"nearest"`` or, in two dimensions, ``"bicubic"``.
+        padding_mode: What is outside: ``"zeros"``, the ``"border"``, or the image mirrored (``"reflection"``).
+        align_corners: Whether -1 and 1 are the centres of the corner elements, rather than their corners (default).
+
+    Returns:
+        (N, C, *).
+
+    Example:
+        >>> import rushlight as torch
+        >>> image = torch.arange(4.0).reshape(1, 1, 2, 2)
+        >>> torch.nn.functional.grid_sample(image, torch.zeros(1, 1, 1, 2))
+        tensor([[[[1.5000]]]])
+    """
+    if mode not in _GRID_MODES:
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
+    if padding_mode not in _GRID_PADDINGS:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+            f"'{padding_mode}'"
+        )
+    return _ops.grid_sampler(input, grid, _GRID_MODES[mode], _GRID_PADDINGS[padding_mode], bool(align_corners))
+
+
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
+    """The grid with which `grid_sample` transforms images affinely.
+
+    Args:
+        theta: (N, 2, 3) or (N, 3, 4), floating point, the maps from places in the output to places in the input.
+        size: The output's shape (N, C, H, W) or (N, C, D, H, W).
+        align_corners: As in `grid_sample`.
+
+    Returns:
+        (N, H, W, 2) or (N, D, H, W, 3).
+    """
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    if len(size) not in (4, 5):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+            f"{tuple(size)}."
+        )
+    n = len(size) - 2
+    if theta.dim() != 3 or tuple(theta.shape[1:]) != (n, n + 1):
+        raise ValueError(
+            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {tuple(size)}. Got "
+            f"{theta.shape}."
+        )
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")
+    return _ops.affine_grid_generator(theta, size, bool(align_corners))
+
+
+# -- windows as columns
+
+
+def unfold(input: Tensor, kernel_size: Size, dilation: Size = 1, padding: Size = 0, stride: Size = 1) -> Tensor:
+    """The windows of an image as columns.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W).
+        kernel_size: Size of the windows.
+        dilation: Step inside the window.
+        padding: Zeros on both sides.
+        stride: Step from window to window.
+
+    Returns:
+        (N, C * elements of a window, windows), or without N.
+    """
+    return _ops.unfold(input, kernel_size, dilation, padding, stride)
+
+
+def fold(
+    input: Tensor, output_size: Size, kernel_size: Size, dilation: Size = 1, padding: Size = 0, stride: Size = 1
+) -> Tensor:
+    """The image that is the sum of its windows: the adjoint of `unfold`, whose arguments these are.
+
+    Args:
+        input: (N, C * elements of a window, windows), or without N.
+        output_size: H and W.
+        kernel_size: Size of the windows.
+        dilation: Step inside the window.
+        padding: Zeros on both sides.
+        stride: Step from window to window.
+
+    Returns:
+        (N, C, H, W), or without N.
+    """
+    return _ops.fold(input, output_size, kernel_size, dilation, padding, stride)

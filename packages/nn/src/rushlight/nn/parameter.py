@@ -6,7 +6,81 @@ from typing import Any, cast
 
 import rushlight as rl
 from rushlight import Tensor
+from rushlight import _C
 from rushlight._C import _disabled_torch_function_impl
+
+
+class UninitializedTensorMixin:
+    """What parameters and buffers share whose shape is not known yet: every operation but a few is refused."""
+
+    _becomes: type[Tensor]
+    _allowed = frozenset((
+        "__hash__", "bfloat16", "copy_", "cpu", "cuda", "double", "float", "get_device", "half", "is_complex",
+        "is_floating_point", "long", "requires_grad_", "size", "to",
+    ))  # fmt: skip
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Makes this a tensor of a shape, with memory that is not initialized.
+
+        Args:
+            shape: Its shape.
+            device: Where it is. Default: where this is.
+            dtype: Its type. Default: that of this.
+        """
+        tensor = cast(Tensor, self)
+        options = {"device": device or tensor.device, "dtype": dtype or tensor.dtype}
+        with _C.DisableTorchFunction():
+            tensor.data = rl.empty(shape, **options)
+        self.__class__ = self._becomes  # type: ignore[assignment]
+
+    @property
+    def shape(self) -> Any:
+        """Not known yet.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
+            "to initialize the parameters before accessing their attributes."
+        )
+
+    def share_memory_(self) -> Any:
+        """Refused: there is no memory yet."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
+            "before calling `module.share_memory()`."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        tensor = cast(Tensor, self)
+        return _uninitialized, (type(self), tensor.requires_grad, tensor.device, tensor.dtype)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Runs what needs no elements, as moves to other devices and types."""
+        name = getattr(func, "__name__", "")
+        if name in cls._allowed or name.startswith("__get") or name.startswith("__set"):
+            with _C.DisableTorchFunction():
+                return func(*args, **(kwargs or {}))
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a "
+            "`LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When using "
+            "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions"
+        )
+
+
+def _uninitialized(cls: Any, requires_grad: bool, device: Any, dtype: Any) -> Any:
+    return cls(requires_grad, device, dtype)
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, UninitializedTensorMixin)
 
 
 def _as_member(cls: type[Tensor], data: Tensor | None, requires_grad: bool) -> Any:
@@ -69,3 +143,67 @@ class Buffer(Tensor):
         buffer = _as_member(cls, data, False if data is None else data.requires_grad)
         buffer.persistent = persistent
         return buffer
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape is not known yet, see `rushlight.nn.LazyLinear`.
+
+    Args:
+        requires_grad: Whether gradients will be recorded.
+        device: Where it will be made.
+        dtype: Its type.
+    """
+
+    _becomes = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+        return _as_member(cls, rl.empty(0, device=device, dtype=dtype), requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
+        return memo.setdefault(id(self), type(self)(self.requires_grad, self.device, self.dtype))
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
+    """A buffer whose shape is not known yet.
+
+    Args:
+        requires_grad: Whether gradients will be recorded.
+        device: Where it will be made.
+        dtype: Its type.
+        persistent: Whether ``state_dict()`` holds it.
+    """
+
+    _becomes = Buffer
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> UninitializedBuffer:
+        buffer = _as_member(cls, rl.empty(0, device=device, dtype=dtype), requires_grad)
+        buffer.persistent = persistent
+        return buffer
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedBuffer:
+        return memo.setdefault(id(self), type(self)(self.requires_grad, self.device, self.dtype, self.persistent))
+
+
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """The arguments that factories such as `rushlight.empty` take, from those of a layer.
+
+    Args:
+        kwargs: ``device``, ``dtype`` and ``memory_format``, and ``factory_kwargs``, a dict of them.
+
+    Raises:
+        TypeError: There are others, or one is given twice.
+    """
+    if kwargs is None:
+        return {}
+    simple = {"device", "dtype", "memory_format"}
+    unexpected = kwargs.keys() - simple - {"factory_kwargs"}
+    if unexpected:
+        raise TypeError(f"unexpected kwargs {unexpected}")
+    options = dict(kwargs.get("factory_kwargs", {}))
+    for key in simple & kwargs.keys():
+        if key in options:
+            raise TypeError(f"{key} specified twice, in **kwargs and in factory_kwargs")
+        options[key] = kwargs[key]
+    return options

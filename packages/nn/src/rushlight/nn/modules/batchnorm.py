@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import rushlight as rl
 from rushlight import Tensor
 from rushlight.nn import functional as F, init
+from rushlight.nn.modules.lazy import LazyModuleMixin
 from rushlight.nn.modules.module import Module
-from rushlight.nn.parameter import Parameter
+from rushlight.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, is_lazy
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",
+    "SyncBatchNorm",
+]  # fmt: skip
 
 
 class _NormBase(Module):
@@ -84,6 +89,51 @@ class _NormBase(Module):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
 
 
+class _LazyNormBase(LazyModuleMixin, _NormBase):
+    weight: Any
+    bias: Any
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        options = {"device": device, "dtype": dtype}
+        super().__init__(0, eps, momentum, False, False, **options)
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            if wanted:
+                setattr(self, name, UninitializedParameter(**options))
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(**options)
+            self.running_var = UninitializedBuffer(**options)
+            self.num_batches_tracked = rl.tensor(0, dtype=rl.int64, device=device)
+
+    def reset_parameters(self) -> None:
+        """Sets scale 1 and shift 0, and forgets the running statistics, once they have a shape."""
+        if not self.has_uninitialized_params() and self.num_features:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Takes the number of channels from an input (N, C, *)."""
+        if not self.has_uninitialized_params():
+            self.num_features = self.num_features or input.shape[1]
+            return
+        self._check_input_dim(input)
+        self.num_features = input.shape[1]
+        for tensor in (self.weight, self.bias, self.running_mean, self.running_var):
+            if tensor is not None and is_lazy(tensor):
+                tensor.materialize((self.num_features,))
+        self.reset_parameters()
+
+
 class _BatchNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, *) to the same shape."""
@@ -146,3 +196,100 @@ class BatchNorm3d(_BatchNorm):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() != 5:
             raise ValueError(f"expected 5D input (got {input.dim()}D input)")
+
+
+class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
+    """`BatchNorm1d` whose `num_features` is that of its first input."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
+    """`BatchNorm2d` whose `num_features` is that of its first input."""
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
+    """`BatchNorm3d` whose `num_features` is that of its first input."""
+
+    cls_to_become = BatchNorm3d
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch norm whose statistics are those of a whole process group; in one process those of its batch.
+
+    Args:
+        num_features: C, the number of channels of an input (N, C, *).
+        eps: Added to the variance.
+        momentum: Weight of a batch in the running statistics; None: the mean of all batches.
+        affine: Whether scale and shift are learned.
+        track_running_stats: Whether running statistics are kept.
+        process_group: Between whose processes statistics are shared.
+        device: Where parameters and buffers are made.
+        dtype: Their type.
+        bias: Whether there is a shift.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, *) to the same shape."""
+        self._check_input_dim(input)
+        if self.training and _in_group() and not input.is_cuda:
+            raise ValueError(
+                "SyncBatchNorm expected input tensor to be on a device of a process group's backend for training, got "
+                f"an input on {input.device}. Use BatchNorm1d, BatchNorm2d or BatchNorm3d on the CPU."
+            )
+        return super().forward(input)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module with every batch norm in it replaced by a `SyncBatchNorm` with the same tensors.
+
+        Args:
+            module: Changed in place, unless it is a batch norm itself.
+            process_group: Between whose processes statistics are shared.
+        """
+        if isinstance(module, _BatchNorm):
+            converted = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
+            if module.affine:
+                converted.weight, converted.bias = module.weight, module.bias
+            for name in ("running_mean", "running_var", "num_batches_tracked", "training"):
+                setattr(converted, name, getattr(module, name))
+            return converted
+        for name, child in module.named_children():
+            module.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return module
+
+
+def _in_group() -> bool:
+    """Whether this process is one of several that train together."""
+    distributed = sys.modules.get("rushlight.distributed")
+    return distributed is not None and distributed.is_initialized()

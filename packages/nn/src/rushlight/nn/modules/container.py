@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
@@ -12,7 +13,7 @@ from rushlight import Tensor
 from rushlight.nn.modules.module import Module, _indent
 from rushlight.nn.parameter import Parameter
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
 
 def _at(length: int, index: Any) -> str:
@@ -76,6 +77,25 @@ class _Numbered(Module):
         module = self[index]
         del self[index]
         return module
+
+
+class Container(Module):
+    """Modules by name; deprecated, write a `Module` instead.
+
+    Args:
+        **kwargs: The modules.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__()
+        warnings.warn(
+            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
+            "instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        for name, module in kwargs.items():
+            self.add_module(name, module)
 
 
 class Sequential(_Numbered):

@@ -9,11 +9,15 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 from rushlight.nn import functional as F, init
+from rushlight.nn.modules.lazy import LazyModuleMixin
 from rushlight.nn.modules.module import Module
 from rushlight.nn.modules.utils import _ntuple
-from rushlight.nn.parameter import Parameter
+from rushlight.nn.parameter import Parameter, UninitializedParameter
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+__all__ = [
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",
+    "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+]  # fmt: skip
 
 Size = int | tuple[int, ...]
 
@@ -299,3 +303,117 @@ class ConvTranspose3d(_ConvTranspose):
     __doc__ = _TRANSPOSED_DOC.format(n=3)
     _ndim = 3
     _convolve = staticmethod(F.conv_transpose3d)
+
+
+class _LazyConvNd(LazyModuleMixin):
+    """What all lazy convolutions share."""
+
+    weight: Any
+    bias: Any
+
+    def _make_lazy(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+        self.out_channels = out_channels
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draws new initial values, once the parameters have shapes."""
+        if not self.has_uninitialized_params() and self.in_channels:
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
+        """Takes the number of channels from an input (N, in_channels, *) or (in_channels, *)."""
+        own: Any = self
+        if not self.has_uninitialized_params():
+            self.in_channels = self.in_channels or input.shape[-own._ndim - 1]
+            return
+        if input.dim() not in (own._ndim + 1, own._ndim + 2):
+            raise RuntimeError(
+                f"Expected {own._ndim + 1}D (unbatched) or {own._ndim + 2}D (batched) input to "
+                f"{type(self).__name__}, but got input of size: {input.shape}"
+            )
+        self.in_channels = input.shape[-own._ndim - 1]
+        if self.in_channels % own.groups:
+            raise ValueError("in_channels must be divisible by groups")
+        inner = self.out_channels // own.groups, self.in_channels // own.groups
+        channels = (self.in_channels, inner[0]) if own.transposed else (self.out_channels, inner[1])
+        self.weight.materialize((*channels, *own.kernel_size))
+        if self.bias is not None:
+            self.bias.materialize((self.out_channels,))
+        self.reset_parameters()
+
+
+class _LazyConv(_LazyConvNd):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: Size | str = 0,
+        dilation: Size = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
+        self._make_lazy(out_channels, bias, device, dtype)
+
+
+class _LazyConvTranspose(_LazyConvNd):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: Size = 0,
+        output_padding: Size = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Size = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode
+        )
+        self._make_lazy(out_channels, bias, device, dtype)
+
+
+class LazyConv1d(_LazyConv, Conv1d):
+    """`Conv1d` whose `in_channels` are those of its first input; the other arguments are the same."""
+
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(_LazyConv, Conv2d):
+    """`Conv2d` whose `in_channels` are those of its first input; the other arguments are the same."""
+
+    cls_to_become = Conv2d
+
+
+class LazyConv3d(_LazyConv, Conv3d):
+    """`Conv3d` whose `in_channels` are those of its first input; the other arguments are the same."""
+
+    cls_to_become = Conv3d
+
+
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
+    """`ConvTranspose1d` whose `in_channels` are those of its first input; the other arguments are the same."""
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
+    """`ConvTranspose2d` whose `in_channels` are those of its first input; the other arguments are the same."""
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
+    """`ConvTranspose3d` whose `in_channels` are those of its first input; the other arguments are the same."""
+
+    cls_to_become = ConvTranspose3d

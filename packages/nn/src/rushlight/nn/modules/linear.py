@@ -8,10 +8,11 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 from rushlight.nn import functional as F, init
+from rushlight.nn.modules.lazy import LazyModuleMixin
 from rushlight.nn.modules.module import Module
-from rushlight.nn.parameter import Parameter
+from rushlight.nn.parameter import Parameter, UninitializedParameter
 
-__all__ = ["Bilinear", "Identity", "Linear"]
+__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
 class Identity(Module):
@@ -138,3 +139,49 @@ class Bilinear(Module):
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
             f"out_features={self.out_features}, bias={self.bias is not None}"
         )
+
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """`Linear` whose `in_features` is that of its first input.
+
+    Args:
+        out_features: Length of the output's last dimension.
+        bias: Whether there is one.
+        device: Where the parameters are made.
+        dtype: Their type.
+
+    Example:
+        >>> import rushlight as torch
+        >>> layer = torch.nn.LazyLinear(30)
+        >>> layer(torch.zeros(128, 20)).shape
+        torch.Size([128, 30])
+        >>> layer
+        Linear(in_features=20, out_features=30, bias=True)
+    """
+
+    cls_to_become = Linear
+    weight: Any
+    bias: Any
+
+    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(0, 0, False)
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_features = out_features
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draws new initial values, once the parameters have shapes."""
+        if not self.has_uninitialized_params() and self.in_features:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Takes the length of the last dimension from an input (*, in_features)."""
+        if not self.has_uninitialized_params():
+            self.in_features = self.in_features or input.shape[-1]
+            return
+        self.in_features = input.shape[-1]
+        self.weight.materialize((self.out_features, self.in_features))
+        if self.bias is not None:
+            self.bias.materialize((self.out_features,))
+        self.reset_parameters()

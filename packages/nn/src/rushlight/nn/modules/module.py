@@ -11,7 +11,7 @@ import rushlight as rl
 from rushlight import Tensor
 from rushlight.nn._C import ModuleBase, set_global_hooks, set_member_types, set_plain_class, write_child_states
 from rushlight.nn.modules._backward_hooks import BackwardHooks
-from rushlight.nn.parameter import Buffer, Parameter
+from rushlight.nn.parameter import Buffer, Parameter, is_lazy
 from rushlight.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -915,9 +915,10 @@ class Module(ModuleBase):
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
                 f"checkpoint but received {type(value)}"
             )
-        if tensor.dim() == 0 and value.dim() == 1 and value.numel() == 1:  # scalars had one dimension once
+        lazy = is_lazy(tensor)
+        if not lazy and tensor.dim() == 0 and value.dim() == 1 and value.numel() == 1:  # scalars had one dimension once
             value = value[0]
-        if value.shape != tensor.shape:
+        if not lazy and value.shape != tensor.shape:
             return (
                 f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
                 f"the shape in current model is {tensor.shape}."
