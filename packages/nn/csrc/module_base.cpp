@@ -13,6 +13,8 @@ namespace {
 // The instance dict is the only state, so that copy, pickle and __dict__ see all of it.
 struct ModuleObject {
   PyObject_HEAD PyObject* dict;
+  // A field beside the dict makes this layout win over that of classes that are mixed in before Module.
+  PyObject* unused;
 };
 
 PyTypeObject* module_type;                   // ModuleBase

@@ -51,6 +51,16 @@ int clear(PyObject* self) {
   return 0;
 }
 
+// Whether calls with objects of the subclass go through its __torch_function__.
+bool overrides(PyTypeObject* type) {
+  Ref<> override_fn(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__torch_function__"));
+  if (!override_fn) throw PythonError();
+  static PyObject* disabled = PyUnicode_InternFromString("_rushlight_disabled");
+  Ref<> off(PyObject_GetAttr(override_fn.get(), disabled));
+  if (!off) PyErr_Clear();
+  return !off;
+}
+
 // Puts `like`'s memory and geometry into a new object of the subclass.
 Ref<Tensor> as_subclass(PyTypeObject* type, Tensor* t) {
   Ref<Tensor> r(allocate_tensor(type));
@@ -61,12 +71,7 @@ Ref<Tensor> as_subclass(PyTypeObject* type, Tensor* t) {
   r->storage = retain(t->storage);
   set_geometry(r.get(), t->ndim, t->sizes, t->strides, t->offset);
   r->flags |= t->flags & (kInference | kLayout);
-  Ref<> override_fn(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__torch_function__"));
-  if (!override_fn) throw PythonError();
-  static PyObject* disabled = PyUnicode_InternFromString("_rushlight_disabled");
-  Ref<> off(PyObject_GetAttr(override_fn.get(), disabled));
-  if (!off) PyErr_Clear();
-  if (!off) r->flags |= kOverride;
+  if (overrides(type)) r->flags |= kOverride;
   return r;
 }
 
@@ -177,7 +182,19 @@ int set_data(PyObject* self, PyObject* value, void*) {
   });
 }
 
+PyObject* get_class(PyObject* self, void*) { return Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(self))); }
+int set_class(PyObject* self, PyObject* type, void*) {
+  return guard<int>(-1, [&] {
+    static PyObject* plain = _PyType_Lookup(&PyBaseObject_Type, PyUnicode_InternFromString("__class__"));
+    if (Py_TYPE(plain)->tp_descr_set(plain, self, type) < 0) throw PythonError();
+    self_of(self)->flags &= ~kOverride;
+    if (Py_TYPE(self) != g_tensor_type && overrides(Py_TYPE(self))) self_of(self)->flags |= kOverride;
+    return 0;
+  });
+}
+
 PyGetSetDef getset[] = {
+    {"__class__", get_class, set_class, nullptr, nullptr},
     {"shape", get_shape, nullptr, "The size of each dimension, a Size.", nullptr},
     {"dtype", get_dtype, nullptr, "The type of the elements.", nullptr},
     {"device", get_device, nullptr, "Where the memory is.", nullptr},

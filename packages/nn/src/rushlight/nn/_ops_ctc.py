@@ -124,7 +124,7 @@ def ctc_grad(
 _INPUTS = "Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths"
 
 
-def _ctc_arguments(make: Any) -> tuple[Tensor, ...]:
+def _ctc_arguments(make: Any) -> Any:
     scores = make(5, 2, 4, requires_grad=False).log_softmax(2)
     return scores, make.tensor([[1, 2], [3, 3]]), make.tensor([5, 4]), make.tensor([2, 2])
 
@@ -140,7 +140,11 @@ ctc = (
         The gradient is that of the scores of which `log_probs` is the log-softmax, as PyTorch has it.
         """,
     )
-    .composite(lambda *args: ctc_scores_composite(*args[:5]))
+    .composite(
+        lambda log_probs, targets, inputs, lengths, blank, _: ctc_scores_composite(
+            log_probs, targets, inputs, lengths, blank
+        )
+    )
     .grad(log_probs=ctc_grad, targets=None, input_lengths=None, target_lengths=None)
     .samples(
         lambda make, dtype: (
@@ -160,7 +164,7 @@ ctc_backward = (
     .composite(ctc_backward_composite)
     .samples(
         lambda make, dtype: (
-            Sample((make(2), *arguments, *ctc_scores_composite(*arguments, 0), 0, False))
+            Sample((make(2), *arguments, *ctc.operator(*arguments, 0, False), 0, False))
             for arguments in [_ctc_arguments(make)]
             if dtype in (rl.float32, rl.float64)
         )

@@ -89,9 +89,10 @@ def grid_sample_composite(input: Tensor, grid: Tensor, mode: int, padding: int, 
 def _grid_sample_backward(
     output_grad: Tensor, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool
 ) -> Any:
-    found = vjp(
-        lambda *tensors: grid_sample_composite(*tensors, mode, padding, align_corners), (input, grid), output_grad
-    )
+    def forward(input: Tensor, grid: Tensor) -> Tensor:
+        return grid_sample_composite(input, grid, mode, padding, align_corners)
+
+    found = vjp(forward, (input, grid), output_grad)
     return tuple(rl.zeros_like(t) if g is None else g for g, t in zip(found, (input, grid), strict=True))
 
 

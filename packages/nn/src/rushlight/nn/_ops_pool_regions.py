@@ -31,8 +31,8 @@ def max_regions_composite(input: Tensor, begin: Tensor, end: Tensor, count: Size
     flat = input.reshape(-1, 1, math.prod(sizes))
     index = places.reshape(-1, areas, length).expand(flat.size(0), areas, length)
     values, at = flat.expand(-1, areas, -1).gather(2, index).max(2)
-    shape = (*input.shape[:-n], *count)
-    return values.reshape(shape), index.gather(2, at.unsqueeze(2)).reshape(shape)
+    whole = (*input.shape[:-n], *count)
+    return values.reshape(whole), index.gather(2, at.unsqueeze(2)).reshape(whole)
 
 
 def _region_samples(make: Any, dtype: Any) -> Any:

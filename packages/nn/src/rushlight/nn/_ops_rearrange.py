@@ -72,7 +72,7 @@ def _two(name: str, value: Any) -> tuple[int, int]:
         sizes *= 2
     if len(sizes) != 2:
         raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(sizes)}")
-    return sizes  # type: ignore[return-value]
+    return sizes
 
 
 def _windows(

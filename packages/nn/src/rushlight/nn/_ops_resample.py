@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -156,11 +156,11 @@ def _smooth_taps(
 
 
 _KINDS: dict[str, Callable[..., Any]] = {
-    "nearest": lambda *line: _nearest_taps(*line, shift=0.0),
-    "nearest-exact": lambda *line: _nearest_taps(*line, shift=0.5),
+    "nearest": partial(_nearest_taps, shift=0.0),
+    "nearest-exact": partial(_nearest_taps, shift=0.5),
     "linear": _linear_taps,
     "cubic": _cubic_taps,
-    **{f"{kind}, smooth": lambda *line, kind=kind: _smooth_taps(*line, kind=kind) for kind in _FILTERS},
+    **{f"{kind}, smooth": partial(_smooth_taps, kind=kind) for kind in _FILTERS},
 }
 
 

@@ -1457,7 +1457,7 @@ def interpolate(
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, sizes)
     dims, kind = _MODES[mode]
     if dims not in (None, n):
-        raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {dims + 2}D input")  # type: ignore[operator]
+        raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {dims + 2}D input")
     return _ops.upsample(input, sizes, f"{kind}, smooth" if antialias else kind, bool(align_corners), factors)
 
 

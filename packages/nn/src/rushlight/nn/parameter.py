@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import rushlight as rl
 from rushlight import Tensor
-from rushlight import _C
 from rushlight._C import _disabled_torch_function_impl
+from rushlight.overrides import DisableTorchFunction
 
 
 class UninitializedTensorMixin:
@@ -29,7 +29,7 @@ class UninitializedTensorMixin:
         """
         tensor = cast(Tensor, self)
         options = {"device": device or tensor.device, "dtype": dtype or tensor.dtype}
-        with _C.DisableTorchFunction():
+        with DisableTorchFunction():
             tensor.data = rl.empty(shape, **options)
         self.__class__ = self._becomes  # type: ignore[assignment]
 
@@ -64,8 +64,8 @@ class UninitializedTensorMixin:
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Runs what needs no elements, as moves to other devices and types."""
         name = getattr(func, "__name__", "")
-        if name in cls._allowed or name.startswith("__get") or name.startswith("__set"):
-            with _C.DisableTorchFunction():
+        if name in cls._allowed or name.startswith(("__get", "__set")):
+            with DisableTorchFunction():
                 return func(*args, **(kwargs or {}))
         raise ValueError(
             f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a "

@@ -308,6 +308,7 @@ class ConvTranspose3d(_ConvTranspose):
 class _LazyConvNd(LazyModuleMixin):
     """What all lazy convolutions share."""
 
+    in_channels: int
     weight: Any
     bias: Any
 
@@ -377,9 +378,7 @@ class _LazyConvTranspose(_LazyConvNd):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(
-            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode
-        )
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode)
         self._make_lazy(out_channels, bias, device, dtype)
 
 

@@ -67,6 +67,4 @@ class Unfold(Module):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return (
-            f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
-        )
+        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"

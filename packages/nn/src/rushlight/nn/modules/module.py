@@ -254,6 +254,9 @@ class Module(ModuleBase):
 
     # -- members
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 

@@ -1,6 +1,6 @@
 """What is done to the parameters and gradients of modules."""
 
-from rushlight.nn.utils import rnn as rnn
+from rushlight.nn.utils import rnn as rnn, stateless as stateless
 from rushlight.nn.utils.clip_grad import (
     clip_grad_norm as clip_grad_norm,
     clip_grad_norm_ as clip_grad_norm_,

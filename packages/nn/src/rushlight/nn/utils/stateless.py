@@ -115,9 +115,10 @@ def _tied(module: Module, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if not values or len(paths) == 1:
             continue
         if any(value is not values[0] for value in values):
+            named = sorted(path for path in paths if path in given)
             raise ValueError(
-                f"functional_call got multiple values for keys {sorted(path for path in paths if path in given)}, which "
-                "are tied. Consider using tie_weights=False"
+                f"functional_call got multiple values for keys {named}, which are tied. Consider using "
+                "tie_weights=False"
             )
         everywhere.update(dict.fromkeys(paths, values[0]))
     return everywhere
