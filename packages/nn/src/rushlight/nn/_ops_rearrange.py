@@ -164,7 +164,7 @@ fold = (
     )
     .composite(fold_nd_composite)
     .samples(
-        lambda make, dtype: (Sample((make(2, 12, 30), (7, 6), 2)), Sample((make(18, 12), (7, 6), (3, 2), 1, 1, 2)))
+        lambda make, dtype: (Sample((make(2, 12, 30), (7, 6), 2)), Sample((make(18, 16), (7, 6), (3, 2), 1, 1, 2)))
     )
 )
 
