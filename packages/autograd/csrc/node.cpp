@@ -226,6 +226,27 @@ PyObject* metadata(PyObject* self, void*) {
   return Py_NewRef(n->metadata);
 }
 
+// ((shape, dtype), ...) of the tensors that its operator made.
+PyObject* made(PyObject* self, PyObject*) {
+  return guard([&] {
+    Node* n = as_node(self);
+    auto all = Ref<>::check(PyTuple_New(n->noutputs));
+    for (uint32_t i = 0; i < n->noutputs; ++i) {
+      const Geometry g = output_geometry({n, i});
+      auto shape = Ref<>::check(api->arg_to_object(arg(g.sizes, g.sizes ? g.ndim : 0)));
+      auto dtype = Ref<>::check(api->arg_to_object(arg(g.dtype)));
+      PyTuple_SET_ITEM(all.get(), i, Ref<>::check(PyTuple_Pack(2, shape.get(), dtype.get())).release());
+    }
+    return all.release();
+  });
+}
+
+// The lines of the traceback of the forward call, or None.
+PyObject* trace(PyObject* self, PyObject*) {
+  PyObject* lines = as_node(self)->trace;
+  return Py_NewRef(lines ? lines : Py_None);
+}
+
 PyObject* sequence_nr(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(as_node(self)->sequence); }
 
 PyObject* register_hook(PyObject* self, PyObject* hook) {
@@ -246,6 +267,8 @@ PyMethodDef node_methods[] = {
      "Calls hook(grad_inputs, grad_outputs) after this node ran; what it returns replaces grad_inputs unless None."},
     {"register_prehook", register_prehook, METH_O,
      "Calls hook(grad_outputs) before this node runs; what it returns replaces grad_outputs unless None."},
+    {"_made", made, METH_NOARGS, "((shape, dtype), ...) of the tensors that its operator made."},
+    {"_trace", trace, METH_NOARGS, "The lines of the traceback of the forward call in anomaly mode, else None."},
     {"_sequence_nr", sequence_nr, METH_NOARGS, "Position in the order in which nodes were made."},
     {}};
 PyGetSetDef node_attributes[] = {

@@ -1,4 +1,4 @@
-"""Strict-zero mode: what `where` leaves out has gradient 0. test_rules.py checks that finite gradients stay the same."""
+"""Strict-zero mode: what `where` leaves out has gradient 0; finite gradients are in test_rules.py."""
 
 import numpy as np
 import pytest

@@ -377,11 +377,12 @@ def _rows(out: Tensor, leaves: Tensors, create_graph: bool, vectorize: bool) -> 
     pass_over = functools.partial(
         grad, out, leaves, retain_graph=True, create_graph=create_graph, allow_unused=True, is_grads_batched=vectorize
     )
+    found: Any
     if vectorize:
         found = pass_over(units)
     else:
-        columns = zip(*(pass_over(unit) for unit in units), strict=True)
-        found = tuple(None if c[0] is None else rushlight.stack([g for g in c if g is not None]) for c in columns)
+        columns: Any = zip(*(pass_over(unit) for unit in units), strict=True)
+        found = tuple(None if column[0] is None else rushlight.stack(column) for column in columns)
     return tuple(
         None if g is None else g.reshape(*out.shape, *leaf.shape) for g, leaf in zip(found, leaves, strict=True)
     )

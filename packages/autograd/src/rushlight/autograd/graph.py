@@ -12,12 +12,15 @@ from rushlight import Tensor
 
 from . import _C
 from ._C import Node as Node
+from ._drawing import Drawing as Drawing, draw as draw
 
 __all__ = [
+    "Drawing",
     "GradientEdge",
     "Node",
     "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
+    "draw",
     "get_gradient_edge",
     "increment_version",
     "is_selective_pass",
