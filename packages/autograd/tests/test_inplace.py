@@ -178,3 +178,11 @@ def test_operators_that_turn_a_view_in_place(leaf):
     (v * torch.from_numpy(np.array([[1.0], [2.0]]))).sum().backward()
     assert x.grad.tolist() == [[1, 2], [0, 0]]
     assert b.grad_fn.name() == "MulBackward0"
+
+
+def test_writing_one_element_of_another_dtype_reaches_it():
+    value = torch.tensor([2.0], requires_grad=True)
+    x = torch.zeros(3, dtype=torch.float64)
+    x[torch.tensor([True, False, True])] = value
+    x.sum().backward()
+    assert value.grad.tolist() == [2.0]

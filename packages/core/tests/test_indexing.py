@@ -442,3 +442,15 @@ def test_random_keys_read_and_write_as_numpy():
         written[key] = values
         x[to_torch(key)] = torch.from_numpy(values)
         np.testing.assert_array_equal(x.numpy(), written, err_msg=str(key))
+
+
+def test_one_element_of_another_dtype_where_a_mask_says_so():
+    for value in (torch.tensor(3.7), torch.tensor([3.7]), torch.tensor([[3.7]])):
+        x = torch.zeros(2, 3, dtype=torch.int64)
+        x[torch.tensor([True, False]), 0] = value
+        assert x.tolist() == [[3, 0, 0], [0, 0, 0]]
+        with pytest.raises(RuntimeError, match="source and destination dtypes match"):
+            x[[0]] = value
+    x[True] = torch.tensor([1.5, 2.5, 3.5])
+    x[False] = 9
+    assert x.tolist() == [[1, 2, 3], [1, 2, 3]]

@@ -282,7 +282,7 @@ namespace {
 
 OpHandle op_select("select.int"), op_slice("slice.Tensor"), op_unsqueeze("unsqueeze"), op_unbind("unbind.int"),
     op_index("index.Tensor"), op_index_put("index_put"), op_copy("copy_"), op_fill("fill_"), op_view("view"),
-    op_alias("alias");
+    op_alias("alias"), op_cast("_cast");
 
 // What a key asks for: a view, and index tensors for some of its dimensions.
 struct Parsed {
@@ -495,6 +495,15 @@ Arg object_arg(PyObject* o) {
   return a;
 }
 
+// Writing one element where a mask says so takes any dtype, as masked_fill_ does.
+bool one_mask(const std::vector<Tensor*>& indices) {
+  int masks = 0, others = 0;
+  for (const Tensor* t : indices) {
+    if (t) ++(t->dtype == DType::Bool || t->dtype == DType::UInt8 ? masks : others);
+  }
+  return masks == 1 && others == 0;
+}
+
 // Whether index tensors can be resolved here and now: memory that this code reads, no layer that wants to see it.
 bool direct(const Parsed& p) { return !p.record && (p.self->is_cpu() || p.self->device.type == kMeta); }
 
@@ -542,6 +551,7 @@ void set_item(Tensor* self, PyObject* key, PyObject* value) {
   if (p.record && !p.current) p.current = Ref<Tensor>::borrow(self);
   take_apart(p, key);
   Ref<Tensor> target = p.changed ? p.result() : Ref<Tensor>::borrow(self);
+  if (key == Py_True) p.indices.clear();  // alone it means the whole
   if (p.indices.empty()) {
     if (p.record) {
       Arg args[2] = {arg(target.get()), source ? arg(source) : number};
@@ -565,7 +575,10 @@ void set_item(Tensor* self, PyObject* key, PyObject* value) {
     return;
   }
   Ref<Tensor> values = source ? Ref<Tensor>::borrow(source) : from_number(number, self->dtype, self->device);
-  if (source && source->dtype != self->dtype && !source->ndim) values = to_dtype(source, self->dtype);
+  if (source && source->dtype != self->dtype && source->numel == 1 && one_mask(p.indices)) {
+    Arg args[2] = {arg(source), arg(self->dtype)};
+    values = call_tensor(op_cast.get(), args, 2);
+  }
   if (direct(p)) {
     check_writable(op_index_put.get(), target.get());
     index_put(target.get(), p.indices.data(), static_cast<int>(p.indices.size()), values.get(), false);
