@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -313,12 +314,29 @@ void Task::select(const std::vector<Input>& inputs) {
 
 namespace {
 
-PyObject* checked_grad(PyObject* value, const char* what) {
+std::string hook_name(PyObject* hook) {
+  Ref<> name(PyObject_GetAttrString(hook, "__name__"));
+  if (!name) PyErr_Clear();
+  return name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : Py_TYPE(hook)->tp_name;
+}
+
+PyObject* checked_grad(PyObject* value, PyObject* hook) {
   if (value != Py_None && !is_tensor(value))
     raise(PyExc_TypeError,
-          "expected Tensor, but hook returned '%s': %s. Return a Tensor, or None to keep the gradient.",
-          Py_TYPE(value)->tp_name, what);
+          "expected Variable, but hook returned '%s'. Return a Tensor from '%s', or None to keep the gradient.",
+          Py_TYPE(value)->tp_name, hook_name(hook).c_str());
   return value;
+}
+
+void check_replacement(const Tensor* was, const Tensor* now, PyObject* hook) {
+  if (was->dtype != now->dtype)
+    raise(PyExc_RuntimeError,
+          "hook '%s' has changed the type of value (was %s got %s). Return a gradient of the dtype of the tensor.",
+          hook_name(hook).c_str(), name(was->dtype), name(now->dtype));
+  if (was->ndim != now->ndim || !std::equal(was->sizes, was->sizes + was->ndim, now->sizes))
+    raise(PyExc_RuntimeError,
+          "hook '%s' has changed the size of value (was %R got %R). Return a gradient of the shape of the tensor.",
+          hook_name(hook).c_str(), shape_tuple(was->ndim, was->sizes).get(), shape_tuple(now->ndim, now->sizes).get());
 }
 
 // Tensor hooks: each sees the gradient and may replace it.
@@ -326,20 +344,23 @@ void run_tensor_hooks(PyObject* hooks, PyObject*& grad) {
   if (!hooks || !PyDict_GET_SIZE(hooks)) return;
   auto all = Ref<>::check(PyDict_Values(hooks));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all.get()); ++i) {
-    auto value = Ref<>::check(PyObject_CallOneArg(PyList_GET_ITEM(all.get(), i), or_none(grad)));
-    if (checked_grad(value.get(), "tensor hook") != Py_None) Py_XSETREF(grad, value.release());
+    PyObject* hook = PyList_GET_ITEM(all.get(), i);
+    auto value = Ref<>::check(PyObject_CallOneArg(hook, or_none(grad)));
+    if (checked_grad(value.get(), hook) == Py_None) continue;
+    if (grad) check_replacement(as_tensor(grad), tensor(value), hook);
+    Py_XSETREF(grad, value.release());
   }
 }
 
-void replace_grads(PyObject* value, PyObject** grads, uint32_t n, const char* what) {
+void replace_grads(PyObject* value, PyObject** grads, uint32_t n, PyObject* hook) {
   if (value == Py_None) return;
   Ref<> tuple = Ref<>::borrow(value);
   if (!PyTuple_Check(value)) tuple = Ref<>::check(PyTuple_Pack(1, value));
   if (PyTuple_GET_SIZE(tuple.get()) != static_cast<Py_ssize_t>(n))
-    raise(PyExc_RuntimeError, "hook '%s' has returned an incorrect number of values (got %zd, but expected %u)", what,
-          PyTuple_GET_SIZE(tuple.get()), n);
+    raise(PyExc_RuntimeError, "hook '%s' has returned an incorrect number of values (got %zd, but expected %u)",
+          hook_name(hook).c_str(), PyTuple_GET_SIZE(tuple.get()), n);
   for (uint32_t i = 0; i < n; ++i) {
-    PyObject* g = checked_grad(PyTuple_GET_ITEM(tuple.get(), i), what);
+    PyObject* g = checked_grad(PyTuple_GET_ITEM(tuple.get(), i), hook);
     Py_XSETREF(grads[i], g == Py_None ? nullptr : Py_NewRef(g));
   }
 }
@@ -347,8 +368,9 @@ void replace_grads(PyObject* value, PyObject** grads, uint32_t n, const char* wh
 void run_before_hooks(PyObject* hooks, PyObject** grads, uint32_t n) {
   auto all = Ref<>::check(PyDict_Values(hooks));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all.get()); ++i) {
-    auto value = Ref<>::check(PyObject_CallOneArg(PyList_GET_ITEM(all.get(), i), tuple_or_none(grads, n).get()));
-    replace_grads(value.get(), grads, n, "register_prehook");
+    PyObject* hook = PyList_GET_ITEM(all.get(), i);
+    auto value = Ref<>::check(PyObject_CallOneArg(hook, tuple_or_none(grads, n).get()));
+    replace_grads(value.get(), grads, n, hook);
   }
 }
 
@@ -356,9 +378,9 @@ void run_after_hooks(PyObject* hooks, PyObject** results, uint32_t nresults, PyO
   auto all = Ref<>::check(PyDict_Values(hooks));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all.get()); ++i) {
     auto inputs = tuple_or_none(results, nresults);
-    PyObject* args[] = {inputs.get(), outputs};
-    auto value = Ref<>::check(PyObject_Vectorcall(PyList_GET_ITEM(all.get(), i), args, 2, nullptr));
-    replace_grads(value.get(), results, nresults, "register_hook");
+    PyObject *args[] = {inputs.get(), outputs}, *hook = PyList_GET_ITEM(all.get(), i);
+    auto value = Ref<>::check(PyObject_Vectorcall(hook, args, 2, nullptr));
+    replace_grads(value.get(), results, nresults, hook);
   }
 }
 

@@ -79,8 +79,8 @@ void backward_function(Node* n, PyObject** grads, PyObject** results, const Need
       continue;
     }
     if (g != Py_None && !is_tensor(g))
-      raise(PyExc_TypeError, "function %s: expected Variable or None (got %s) at position %zd", name_of(n),
-            Py_TYPE(g)->tp_name, i + 1);
+      raise(PyExc_RuntimeError, "expected Variable or None (got %s). Return a Tensor or None at position %zd of %s.",
+            Py_TYPE(g)->tp_name, i + 1, name_of(n));
     results[edge++] = g == Py_None ? nullptr : Py_NewRef(g);
   }
 }
@@ -123,6 +123,7 @@ void keep(Fields& f, Node* n) {
         raise(PyExc_TypeError, "save_for_backward can only save variables, but argument %zd is of type %s", i,
               Py_TYPE(o)->tp_name);
       Tensor* t = as_tensor(o);
+      check_can_be_saved(t);
       k.version = t->storage->version;
       bool own = t->grad_fn == object(n);
       if (own) k.output_nr = static_cast<int32_t>(t->output_nr);
@@ -281,12 +282,7 @@ PyObject* apply(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     f.sizes.resize(static_cast<size_t>(noutputs));
     for (Py_ssize_t i = 0; i < noutputs; ++i) {
       PyObject* o = PyTuple_GET_ITEM(output.get(), i);
-      if (!is_tensor(o)) {
-        if (single)
-          raise(PyExc_TypeError, "%s.forward: expected to return a Tensor (got %s)",
-                reinterpret_cast<PyTypeObject*>(cls)->tp_name, Py_TYPE(o)->tp_name);
-        continue;
-      }
+      if (!is_tensor(o)) continue;
       Tensor* t = as_tensor(o);
       auto& sizes = f.sizes[static_cast<size_t>(i)];
       sizes.assign(t->sizes, t->sizes + t->ndim);
@@ -297,8 +293,19 @@ PyObject* apply(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     if (f.dirty)
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(f.dirty.get()); ++i) {
         PyObject* o = PyTuple_GET_ITEM(f.dirty.get(), i);
-        if (is_tensor(o)) ++as_tensor(o)->storage->version;
+        if (!is_tensor(o))
+          raise(PyExc_RuntimeError, "mark_dirty can only accept variables, but argument %zd is of type %s", i,
+                Py_TYPE(o)->tp_name);
+        if (!contains(output, o))
+          raise(PyExc_RuntimeError,
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
+                "are modified inplace must all be outputs of the Function.");
+        ++as_tensor(o)->storage->version;
       }
+    for (Py_ssize_t i = 0; f.non_differentiable && i < PyTuple_GET_SIZE(f.non_differentiable.get()); ++i)
+      if (PyObject* o = PyTuple_GET_ITEM(f.non_differentiable.get(), i); !is_tensor(o))
+        raise(PyExc_RuntimeError, "mark_non_differentiable only accepts variable arguments, but got %s at position %zd",
+              Py_TYPE(o)->tp_name, i);
     auto results = Ref<>::check(PyTuple_New(noutputs));
     for (Py_ssize_t i = 0; i < noutputs; ++i) {
       PyObject* o = PyTuple_GET_ITEM(output.get(), i);

@@ -101,6 +101,9 @@ int truth_argument(PyObject* type, PyObject* const* args, size_t nargsf, PyObjec
 }
 
 PyObject* set_grad_enabled_new(PyObject* type, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  if (PyVectorcall_NARGS(nargsf) && !PyBool_Check(args[0]))
+    return PyErr_Format(PyExc_TypeError, "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not %s",
+                        Py_TYPE(args[0])->tp_name);
   int on = truth_argument(type, args, nargsf, kwnames, -1);
   if (on < 0) return nullptr;
   PyObject* mode = make(reinterpret_cast<PyTypeObject*>(type), on ? 0 : kNoGrad, on ? kNoGrad : 0);

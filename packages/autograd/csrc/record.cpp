@@ -179,15 +179,24 @@ PyObject* record(Call& c, void*) {
 
 // Outside of inference mode the tensors made in it may be read, not written.
 PyObject* guard_inference(Call& c, void*) {
-  bool writes = c.inplace || c.op->inplace_only;
-  if (writes && c.args[0].is_tensor() && (c.args[0].tensor->flags & kInference)) {
-    PyErr_SetString(
-        PyExc_RuntimeError,
-        "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
-        "tensor before doing inplace update. See https://github.com/pytorch/rfcs/pull/17 for more details.");
-    return nullptr;
+  bool writes = false;
+  const auto see = [&](const Tensor* t) { writes = writes || (t && t->flags & kInference); };
+  for (int i = 0; i < c.op->nparams; ++i) {
+    const Arg& a = c.args[i];
+    if (!c.op->params[i].is_write && !(c.inplace && i == 0)) continue;
+    if (a.is_tensor()) see(a.tensor);
+    if (a.kind == Kind::Tensors) std::for_each(a.tensors, a.tensors + a.count, see);
   }
-  return api->redispatch(c);
+  if (c.out && is_tensor(c.out)) see(as_tensor(c.out));
+  if (c.out && PyTuple_Check(c.out))
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(c.out); ++i) see(as_tensor(PyTuple_GET_ITEM(c.out, i)));
+  if (!writes) return api->redispatch(c);
+  PyErr_Format(
+      PyExc_RuntimeError,
+      "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+      "tensor before doing inplace update (%s). See https://github.com/pytorch/rfcs/pull/17 for more details.",
+      c.op->name);
+  return nullptr;
 }
 
 }  // namespace
@@ -210,7 +219,7 @@ PyObject* inplace_composite(Call& c) {
 
 void register_layers() {
   const Layer layers[] = {{"inference", 190, kInference, kInferenceMode, guard_inference, nullptr, true},
-                          {"autograd", 200, kRequiresGrad | kView, kNoGrad, record, nullptr, true}};
+                          {"autograd", 200, kRequiresGrad | kView, kNoGrad | kInferenceMode, record, nullptr, true}};
   for (const Layer& layer : layers) check(api->register_layer(&layer));
   register_anomaly_layer();
   register_write_layer();

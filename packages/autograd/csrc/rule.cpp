@@ -503,16 +503,6 @@ uint32_t version_of(const Tensor* t, const Recorded& r) {
   return r.written && t->storage == r.written->storage ? r.version_before : t->storage->version;
 }
 
-void check_can_be_saved(const Tensor* t) {
-  if (t->flags & kInference)
-    raise(
-        PyExc_RuntimeError,
-        "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-        "computation tracked "
-        "by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
-        "`torch.no_grad()` instead of `torch.inference_mode()`.");
-}
-
 void save_argument(Saved& s, const Save& save, const Arg& a, char*& at, const Recorded& r) {
   s.arg = a;
   s.state = Saved::Plain;

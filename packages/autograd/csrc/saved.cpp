@@ -136,6 +136,16 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
+void check_can_be_saved(const Tensor* t) {
+  if (t->flags & kInference)
+    raise(
+        PyExc_RuntimeError,
+        "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+        "computation tracked "
+        "by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+        "`torch.no_grad()` instead of `torch.inference_mode()`.");
+}
+
 bool is_packed(PyObject* o) { return Py_IS_TYPE(o, g_packed_type); }
 
 Ref<> with_history(Tensor* t, Node* node, uint32_t output_nr) {

@@ -13,6 +13,8 @@ PyObject* pack_saved(Tensor*, Edge history);
 // The tensor again; with its history where gradients are recorded.
 Ref<> unpack_saved(PyObject* packed);
 bool is_packed(PyObject*);
+// Refuses tensors of inference mode.
+void check_can_be_saved(const Tensor*);
 // The same memory as `t`, as result `output_nr` of `node`.
 Ref<> with_history(Tensor* t, Node* node, uint32_t output_nr);
 

@@ -37,10 +37,14 @@ Ref<> implicit_gradient(const Geometry& t) {
   return call(ops::expand, {arg(tensor(one)), arg(t.sizes, t.ndim)});
 }
 
+Ref<> device_object(Device device) {
+  Arg a;
+  a.kind = Kind::Device;
+  a.device = device;
+  return Ref<>::check(api->arg_to_object(a));
+}
+
 Ref<> explicit_gradient(PyObject* grad, const Geometry& t, size_t index) {
-  if (!is_tensor(grad))
-    raise(PyExc_TypeError, "gradients can be either Tensors or None, but got %s. Pass a Tensor for output %zu.",
-          Py_TYPE(grad)->tp_name, index);
   Tensor* g = as_tensor(grad);
   if (g->ndim != t.ndim || !std::equal(g->sizes, g->sizes + g->ndim, t.sizes))
     raise(PyExc_RuntimeError,
@@ -55,8 +59,8 @@ Ref<> explicit_gradient(PyObject* grad, const Geometry& t, size_t index) {
           index, name(g->dtype), index, name(t.dtype));
   if (g->device != t.device)
     raise(PyExc_RuntimeError,
-          "Mismatch in device: grad_output[%zu] is not on the device of output[%zu]. Move it with .to(output.device).",
-          index, index);
+          "invalid gradient at index %zu - expected device %R but got %R. Move it with .to(output.device).", index,
+          device_object(t.device).get(), device_object(g->device).get());
   return g->dtype == t.dtype ? Ref<>::borrow(grad) : call(ops::cast, {arg(g), arg(t.dtype)});
 }
 
@@ -120,6 +124,10 @@ void add_roots(Pass& pass, PyObject* tensors, PyObject* grads) {
   Py_ssize_t n = PyTuple_GET_SIZE(all.get());
   if (grads != Py_None) {
     given = as_tuple(grads);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given.get()); ++i)
+      if (PyObject* g = PyTuple_GET_ITEM(given.get(), i); g != Py_None && !is_tensor(g))
+        raise(PyExc_TypeError, "gradients can be either Tensors or None, but got %s. Pass a Tensor for output %zd.",
+              Py_TYPE(g)->tp_name, i);
     if (PyTuple_GET_SIZE(given.get()) != n)
       raise(PyExc_RuntimeError, "got %zd tensors and %zd gradients", n, PyTuple_GET_SIZE(given.get()));
   }
@@ -210,7 +218,7 @@ PyObject* grad_function(PyObject*, PyObject* args, PyObject* kwargs) {
     add_roots(pass, outputs, grads);
     Ref<> all = as_tuple(inputs);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i) pass.add_input(PyTuple_GET_ITEM(all.get(), i), "grad");
-    if (pass.inputs.empty()) raise(PyExc_ValueError, "grad requires non-empty inputs.");
+    if (pass.inputs.empty()) raise(PyExc_RuntimeError, "`inputs` argument to `grad()` cannot be empty.");
     PassOptions options = pass_options(retain, create);
     options.accumulate = false;
     auto results = run_backward(pass.roots, pass.inputs, options);

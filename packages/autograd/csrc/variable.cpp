@@ -155,7 +155,10 @@ void accumulate(Tensor* leaf, PyObject* grad, bool may_steal) {
   if (m.after_accumulate) {
     Ref<> hooks = Ref<>::check(PyDict_Values(m.after_accumulate));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(hooks.get()); ++i)
-      Ref<>::check(PyObject_CallOneArg(PyList_GET_ITEM(hooks.get(), i), object(leaf)));
+      if (auto value = Ref<>::check(PyObject_CallOneArg(PyList_GET_ITEM(hooks.get(), i), object(leaf)));
+          value.get() != Py_None && !is_tensor(value.get()))
+        raise(PyExc_TypeError, "expected Variable, but hook returned '%s'. Return None.",
+              Py_TYPE(value.get())->tp_name);
   }
 }
 

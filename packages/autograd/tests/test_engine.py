@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.autograd import backward, detect_anomaly, grad
+from rushlight.autograd import backward, detect_anomaly, grad, graph, set_grad_enabled
 
 
 def ones(*shape):
@@ -135,6 +135,16 @@ def test_backward_with_inputs_leaves_the_rest_alone(leaf):
         assert (x * 1).grad is None
 
 
+def hooked(x, hook):
+    x.register_hook(hook)
+    x.sum().backward()
+
+
+def after(x, hook):
+    x.register_post_accumulate_grad_hook(hook)
+    x.sum().backward()
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -145,7 +155,7 @@ def test_backward_with_inputs_leaves_the_rest_alone(leaf):
         (lambda x: (x * 2).backward(1.0), TypeError, "Tensors or None"),
         (lambda x: x.detach().sum().backward(), RuntimeError, "element 0 of tensors does not require grad"),
         (lambda x: grad(x.sum(), ones(2)), RuntimeError, "One of the differentiated Tensors does not require grad"),
-        (lambda x: grad(x.sum(), []), ValueError, "non-empty inputs"),
+        (lambda x: grad(x.sum(), []), RuntimeError, "`inputs` argument to `grad\\(\\)` cannot be empty"),
         (lambda x: x.sum().backward(inputs=[]), RuntimeError, "cannot be empty"),
         (lambda x: backward([x.sum(), x.sum()], [ones(())]), RuntimeError, "got 2 tensors and 1 gradients"),
         (lambda x: torch.add(x, x, out=ones(2)), RuntimeError, "don't support automatic differentiation"),
@@ -162,6 +172,14 @@ def test_backward_with_inputs_leaves_the_rest_alone(leaf):
         (lambda x: x.detach().register_hook(print), RuntimeError, "cannot register a hook"),
         (lambda x: (x * 2).register_post_accumulate_grad_hook(print), RuntimeError, "non-leaf"),
         (lambda x: x.register_hook(3), TypeError, "callable"),
+        (lambda x: (x * 2).backward([1, 2]), TypeError, "Tensors or None, but got int"),
+        (lambda x: (x * 2).backward(torch.ones(2, device="meta")), RuntimeError, "expected device .* but got .*meta"),
+        (lambda x: hooked(x, lambda g: g[:1]), RuntimeError, "hook '<lambda>' has changed the size of value"),
+        (lambda x: hooked(x, lambda g: g.float()), RuntimeError, "hook '<lambda>' has changed the type of value"),
+        (lambda x: hooked(x, lambda g: 1), TypeError, "expected Variable, but hook returned 'int'"),
+        (lambda x: after(x, lambda t: 1), TypeError, "expected Variable, but hook returned 'int'"),
+        (lambda x: set_grad_enabled("yes"), TypeError, "must be bool, not str"),
+        (lambda x: graph.increment_version(3), RuntimeError, "increment_version expect"),
     ],
 )
 def test_misuse(call, error, message, leaf):

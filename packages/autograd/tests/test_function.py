@@ -198,7 +198,7 @@ def test_once_differentiable(leaf):
     [
         ((None,), RuntimeError, "incorrect number of gradients \\(expected 2, got 1\\)"),
         ((None, ones(1)), RuntimeError, "different from None at position 2"),
-        (("no", None), TypeError, "expected Variable or None \\(got str\\)"),
+        (("no", None), RuntimeError, "expected Variable or None \\(got str\\)"),
         ((ones(3), None), RuntimeError, "invalid gradient at index 0"),
     ],
 )
@@ -229,3 +229,26 @@ def test_wrong_use(leaf):
     y.backward(ones(1))
     with pytest.raises(RuntimeError, match="second time"):
         y.backward(ones(1))
+
+
+@pytest.mark.parametrize(
+    ("forward", "message"),
+    [
+        (
+            lambda ctx, x: ctx.mark_dirty(3) or x * 2,
+            "mark_dirty can only accept variables, but argument 0 is of",
+        ),
+        (lambda ctx, x: ctx.mark_dirty(x) or x * 2, "marked as dirty during the forward method were not returned"),
+        (lambda ctx, x: ctx.mark_non_differentiable(3) or x * 2, "mark_non_differentiable only accepts variable"),
+    ],
+)
+def test_wrong_marks(forward, message, leaf):
+    marked = type("Marked", (Function,), {"forward": staticmethod(forward), "backward": staticmethod(lambda ctx, g: g)})
+    with pytest.raises(RuntimeError, match=message):
+        marked.apply(leaf([1.0]) * 1)
+
+
+@pytest.mark.parametrize("value", [3, None, "text"])
+def test_results_that_are_no_tensors(value, leaf):
+    odd = type("Odd", (Function,), {"forward": staticmethod(lambda ctx, x: value)})
+    assert odd.apply(leaf([1.0])) is value

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import rushlight as torch
-from rushlight.autograd import inference_mode, is_grad_enabled, is_inference_mode_enabled, set_grad_enabled
+from rushlight.autograd import Function, inference_mode, is_grad_enabled, is_inference_mode_enabled, set_grad_enabled
 
 
 def test_context_managers_nest_and_restore():
@@ -148,3 +148,42 @@ def test_views_of_normal_tensors_stay_normal():
 def test_wrong_arguments(call):
     with pytest.raises(TypeError):
         call()
+
+
+OUTSIDE = "Inplace update to inference tensor outside InferenceMode is not allowed"
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda y: y.add_(1), OUTSIDE),
+        (lambda y: y[:1].add_(1), OUTSIDE),
+        (lambda y: torch.add(torch.ones(2), 1, out=y), OUTSIDE),
+        (lambda y: y._version, "Inference tensors do not track version counter"),
+        (lambda y: y.requires_grad_(), "Setting requires_grad=True on inference tensor outside InferenceMode"),
+        (lambda y: torch.ones(2, requires_grad=True) * y, "Inference tensors cannot be saved for backward"),
+        (lambda y: Kept.apply(torch.ones(2, requires_grad=True), y), "Inference tensors cannot be saved for backward"),
+    ],
+)
+def test_what_inference_tensors_refuse(use, message):
+    with inference_mode():
+        y = torch.ones(2)
+    with pytest.raises(RuntimeError, match=message):
+        use(y)
+    assert y.clone().requires_grad_().is_leaf
+
+
+class Kept(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(y)
+        return x * 2
+
+
+def test_nothing_is_recorded_in_inference_mode():
+    x = torch.ones(2, requires_grad=True)
+    with inference_mode():
+        with torch.enable_grad():
+            assert not (x * 2).requires_grad
+        with inference_mode(False):
+            assert (x * 2).requires_grad

@@ -131,7 +131,12 @@ PyObject* get_attributes(PyObject* self, void*) {
   PyObject* dict = self_of(self)->dict;
   return Py_NewRef(dict && PyDict_GET_SIZE(dict) ? dict : Py_None);
 }
-PyObject* get_version(PyObject* self, void*) { return PyLong_FromUnsignedLong(self_of(self)->storage->version); }
+PyObject* get_version(PyObject* self, void*) {
+  if (!(self_of(self)->flags & kInference)) return PyLong_FromUnsignedLong(self_of(self)->storage->version);
+  PyErr_SetString(PyExc_RuntimeError,
+                  "Inference tensors do not track version counter. clone() it outside of inference_mode.");
+  return nullptr;
+}
 template <uint8_t type>
 PyObject* get_is_type(PyObject* self, void*) {
   return PyBool_FromLong(self_of(self)->device.type == type);

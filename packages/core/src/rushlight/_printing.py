@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -216,6 +217,9 @@ def tensor_repr(tensor: Any) -> str:
         suffixes.append(f"dtype={plain.dtype}")
     if payload is not None:
         suffixes.append(f"layout={plain.layout}")
+    forward = sys.modules.get("rushlight.autograd._C")
+    if forward is not None and (tangent := forward.unpack_dual(tensor)[1]) is not None:
+        suffixes.append(f"tangent={tangent}")
     if tensor.requires_grad:
         node = tensor.grad_fn
         suffixes.append("requires_grad=True" if node is None else f"grad_fn=<{type(node).__name__}>")

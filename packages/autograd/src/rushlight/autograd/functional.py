@@ -397,12 +397,12 @@ def _check_strategy(who: str, strategy: str, create_graph: bool, strict: bool, v
         )
     if strategy == "forward-mode" and create_graph:
         raise NotImplementedError(
-            f'rushlight.autograd.functional.{who}: `create_graph=True` and `strategy="forward-mode"` are not supported '
+            f'torch.autograd.functional.{who}: `create_graph=True` and `strategy="forward-mode"` are not supported '
             'together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
         )
     if strict and (vectorize or strategy == "forward-mode"):
         raise RuntimeError(
-            f"rushlight.autograd.functional.{who}: `strict=True` and `vectorized=True` are not supported together. "
+            f"torch.autograd.functional.{who}: `strict=True` and `vectorized=True` are not supported together. "
             "Please either set `strict=False` or `vectorize=False`."
         )
 

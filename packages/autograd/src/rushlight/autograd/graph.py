@@ -101,6 +101,8 @@ def increment_version(tensor: Tensor | list[Tensor] | tuple[Tensor, ...]) -> Non
     Args:
         tensor: What was written to behind rushlight's back; or several.
     """
+    if not isinstance(tensor, Tensor | list | tuple):
+        raise RuntimeError(f"increment_version expect a Iterable[Tensor] as input, got {type(tensor).__name__}.")
     for one in (tensor,) if isinstance(tensor, Tensor) else tensor:
         _C.increment_version(one)
 
