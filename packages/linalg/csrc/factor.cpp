@@ -1,6 +1,7 @@
 // Factors of matrices: Cholesky, LU, LDL, and what follows from them alone: inverses and determinants.
 #include <cmath>
 #include <complex>
+#include <numeric>
 
 #include "kernel.h"
 
@@ -89,6 +90,32 @@ PyObject* lu_any(Call& call, const char* op, bool with_info) {
 
 PyObject* lu_factor_kernel(Call& call) { return lu_any(call, "linalg.lu_factor", false); }
 PyObject* lu_factor_ex_kernel(Call& call) { return lu_any(call, "linalg.lu_factor_ex", true); }
+
+// linalg::_permutation(pivots, m): the rows in the order that the swaps lead to.
+PyObject* permutation_kernel(Call& call) {
+  Tensor* pivots = call.args[0].tensor;
+  const int64_t m = call.args[1].to_int();
+  if (pivots->ndim < 1 || pivots->dtype != DType::Int32 || m < 0)
+    fail(PyExc_RuntimeError, "lu_unpack: LU_pivots is expected to be a tensor (*, k) of torch.int32, got dtype=%s.",
+         name(pivots->dtype));
+  Owned order = empty(batch_of(pivots, 1) + Sizes{m}, DType::Int64, pivots->device);
+  if (is_meta(call)) return order.release();
+  const Stack swaps(pivots, batch_of(pivots, 1), 1);
+  for (int64_t i = 0; i < swaps.count(); ++i) {
+    int64_t* rows = order.data<int64_t>() + i * m;
+    std::iota(rows, rows + m, 0);
+    for (int64_t k = 0; k < swaps.m; ++k) {
+      const int64_t with = swaps.at<int32_t>(i)[k * swaps.row_step] - 1;
+      if (k >= m || with < 0 || with >= m)
+        fail(PyExc_RuntimeError,
+             "lu_unpack: LU_pivots has numbers of rows from 1 to %lld, got %lld. Did you properly pass the result of "
+             "lu_factor?",
+             static_cast<long long>(m), static_cast<long long>(with + 1));
+      std::swap(rows[k], rows[with]);
+    }
+  }
+  return order.release();
+}
 
 // ---- inverse
 
@@ -206,8 +233,7 @@ PyObject* slogdet_kernel(Call& call) {
 
 // ---- LDL
 
-PyObject* ldl_factor_ex_kernel(Call& call) {
-  const char* op = "linalg.ldl_factor_ex";
+PyObject* ldl_any(Call& call, const char* op, bool with_info) {
   Tensor* a = call.args[0].tensor;
   const bool hermitian = call.args[1].to_bool();
   check_square(op, a);
@@ -215,7 +241,8 @@ PyObject* ldl_factor_ex_kernel(Call& call) {
   const int64_t n = rows(a);
   Owned ld = empty_columns(batch_of(a), n, n, a->dtype, a->device);
   Owned pivots = empty(batch_of(a, 1), DType::Int32, a->device), info = empty(batch_of(a), DType::Int32, a->device);
-  if (is_meta(call)) return tuple_of({&ld, &pivots, &info});
+  const auto results = [&] { return with_info ? tuple_of({&ld, &pivots, &info}) : tuple_of({&ld, &pivots}); };
+  if (is_meta(call)) return results();
   const Stack from(a);
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -238,20 +265,25 @@ PyObject* ldl_factor_ex_kernel(Call& call) {
       }
     });
   });
-  if (call.args[2].to_bool())
+  if (!with_info || call.args[2].to_bool())
     raise_failures(op, info.get(), "The factorization could not be completed: D[%d,%d] is exactly zero.");
-  return tuple_of({&ld, &pivots, &info});
+  return results();
 }
+
+PyObject* ldl_factor_kernel(Call& call) { return ldl_any(call, "linalg.ldl_factor", false); }
+PyObject* ldl_factor_ex_kernel(Call& call) { return ldl_any(call, "linalg.ldl_factor_ex", true); }
 
 constexpr Registration kernels[] = {
     {"linalg::cholesky", guarded<cholesky_kernel>},
     {"linalg::cholesky_ex", guarded<cholesky_ex_kernel>},
     {"linalg::lu_factor", guarded<lu_factor_kernel>},
     {"linalg::lu_factor_ex", guarded<lu_factor_ex_kernel>},
+    {"linalg::_permutation", guarded<permutation_kernel>},
     {"linalg::inv", guarded<inv_kernel>},
     {"linalg::inv_ex", guarded<inv_ex_kernel>},
     {"linalg::det", guarded<det_kernel>},
     {"linalg::slogdet", guarded<slogdet_kernel>},
+    {"linalg::ldl_factor", guarded<ldl_factor_kernel>},
     {"linalg::ldl_factor_ex", guarded<ldl_factor_ex_kernel>},
 };
 

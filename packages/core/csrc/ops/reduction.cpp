@@ -318,6 +318,27 @@ void rescue_range(const Call& c, Tensor* in, uint64_t mask, Tensor* out) {
   rescue(0x1p+600, [](double norm) { return norm < 0x1p-480; });
 }
 
+// So do powers: there the norm is taken of the elements over the largest.
+void rescue_powers(const Call& c, Tensor* in, uint64_t mask, Tensor* out, const ReduceParams& params) {
+  auto* norms = reinterpret_cast<double*>(out->data);
+  const auto left_range = [&](double norm) {
+    const double power = std::pow(norm, params.p);
+    return !(power > 0x1p-960 && power < 0x1p+960);
+  };
+  if (std::none_of(norms, norms + out->numel, left_range)) return;
+  Ref<Tensor> most = make(reduced_shape(in, mask, true), DType::Float64, in->device);
+  Ref<Tensor> again = empty_like(out, DType::Float64);
+  reduce_into(c, Reduce::NormInf, in, mask, most.get());
+  Arg quotient[] = {arg(in), arg(most.get())};
+  Ref<> scaled = call(find_op("div.Tensor"), quotient, 2);
+  reduce_into(c, Reduce::NormP, as_tensor(scaled.get()), mask, again.get(), params);
+  for (int64_t i = 0; i < out->numel; ++i) {
+    const double size = reinterpret_cast<const double*>(most->data)[i];
+    if (left_range(norms[i]) && size > 0 && std::isfinite(size))
+      norms[i] = reinterpret_cast<const double*>(again->data)[i] * size;
+  }
+}
+
 PyObject* vector_norm_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
   const double p = c.args[1].to_double();
@@ -356,6 +377,8 @@ PyObject* vector_norm_kernel(Call& c) {
   reduce_into(c, op, in.get(), mask, out.get(), params);
   if (op == Reduce::Norm2 && out->dtype == DType::Float64 && c.device.type == kCPU)
     rescue_range(c, in.get(), mask, out.get());
+  if (op == Reduce::NormP && p > 0 && out->dtype == DType::Float64 && c.device.type == kCPU)
+    rescue_powers(c, in.get(), mask, out.get(), params);
   return out.release_object();
 }
 

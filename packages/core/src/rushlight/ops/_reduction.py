@@ -572,8 +572,8 @@ def _norm_grad(grad: Any, result: Any, self: Any, p: float, dim: Any, keepdim: b
     if p in (float("inf"), -float("inf")):
         hit = size == result
         return direction * (grad * hit / hit.sum(dim, True))
-    power = rushlight.where(size == 0, 0, size ** (p - 1))
-    return direction * power * rushlight.where(result == 0, 0, grad / result ** (p - 1))
+    power = rushlight.where(size == 0, 0, (size / result) ** (p - 1))  # neither over- nor underflows
+    return direction * power * grad
 
 
 def _norm(self: Any, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:

@@ -106,6 +106,7 @@ def of_free_phase(samples: Callable[..., Any]) -> Callable[..., Any]:
 
 def alias(schema: str, record: Op, doc: str, *, out: bool = True) -> Op:
     """A function of rushlight itself, and method, that stands for an operator of this wheel."""
+    assert record.sampler
     return (
         Op(schema, family=COMPOSITE, out=out, doc=doc)
         .composite(lambda *args, **kwargs: record.operator(*args, **kwargs))

@@ -166,7 +166,7 @@ cond = (
 )
 
 
-def _np_vector_norm(x: np.ndarray, p: float, dim: Any, keepdim: bool) -> np.ndarray:
+def _np_vector_norm(x: np.ndarray, p: float, dim: Any, keepdim: bool) -> Any:
     if dim is None:
         return np.linalg.norm(x.ravel(), p)
     return np.linalg.vector_norm(x, ord=p, axis=dim, keepdims=keepdim)

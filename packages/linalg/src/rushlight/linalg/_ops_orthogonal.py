@@ -33,7 +33,7 @@ qr = (
             tensor([[-5.]])
         """,
     )
-    .grad(A=lambda grads, results, mode: _qr_grad(*grads, *results, mode))
+    .grad(A=lambda grads, results, mode: _qr_grad(grads, results, mode))
     .samples(
         lambda make, dtype: (
             Sample((general(make, *shape),), {"mode": mode})
@@ -46,7 +46,7 @@ qr = (
 )
 
 
-def _qr_grad(Q_grad: Any, R_grad: Any, Q: Any, R: Any, mode: str) -> Any:
+def _qr_grad(grads: Any, results: Any, mode: str) -> Any:
     # Roberts and Roberts, "QR and LQ decomposition matrix backpropagation algorithms for square, wide, and deep
     # matrices" (2020).
     import rushlight
@@ -57,6 +57,7 @@ def _qr_grad(Q_grad: Any, R_grad: Any, Q: Any, R: Any, mode: str) -> Any:
             "linalg.qr(A, mode='reduced') if you are going to require gradients and your inputs are tall (m > n), or "
             "linalg.qr(A, mode='complete') if your inputs are wide (m < n)."
         )
+    (Q_grad, R_grad), (Q, R) = grads, results
     m, n = Q.shape[-2], R.shape[-1]
     if mode == "complete" and m > n:
         raise RuntimeError(
@@ -79,11 +80,13 @@ def _qr_grad(Q_grad: Any, R_grad: Any, Q: Any, R: Any, mode: str) -> Any:
 
 
 def _qr_grad_tall(Q_grad: Any, R_grad: Any, Q: Any, R: Any) -> Any:
-    inner = None
+    import rushlight
+
+    inner = rushlight.zeros_like(R)
     if R_grad is not None:
         inner = R @ mH(R_grad)
     if Q_grad is not None:
-        inner = -(mH(Q_grad) @ Q) if inner is None else inner - mH(Q_grad) @ Q
+        inner = inner - mH(Q_grad) @ Q
     diagonal = inner.diagonal(0, -2, -1)  # of R it is real
     inner = inner.tril(-1)
     inner = inner + mH(inner) + (diagonal.real if diagonal.is_complex() else diagonal).to(inner.dtype).diag_embed()

@@ -88,9 +88,14 @@ eigvalsh = (
 )
 
 
-def _check_phase(op: str, turn: Any) -> None:
-    """Raises where the loss changes as vectors are multiplied by a phase."""
-    if turn.device.type != "meta" and not bool((turn.detach().abs() <= 1e-2).all()):
+def _check_phase(op: str, inner: Any) -> None:
+    """Raises where the loss changes as vectors are multiplied by a phase: `inner` is V^H times their gradient."""
+    import rushlight
+
+    with rushlight.no_grad():
+        noise = rushlight.finfo(inner.dtype).eps ** 0.5 * inner.abs().amax((-2, -1)).unsqueeze(-1)
+        turns = inner.imag.diagonal(0, -2, -1).abs() > noise.clamp(min=1e-2)
+    if inner.device.type != "meta" and bool(turns.any()):
         raise RuntimeError(
             f"{op}: The vectors in the complex case are specified up to multiplication by e^{{i phi}}. The specified "
             "loss function depends on this quantity, so it is ill-defined. Use what does not, as absolute values or "
@@ -127,9 +132,10 @@ def _in_block(diagonal: Any, size: Any, close: Any) -> Any:
     with rushlight.no_grad():
         d = size.diagonal(0, -2, -1)
         d = d.real if d.is_complex() else d
-        weight = close.to(d.dtype)
+        weight, scale = close.to(d.dtype), d.abs().amax(-1, True)
+        d = _over(d, scale)  # whose squares do not overflow
         top, bottom = (weight @ (diagonal * d).unsqueeze(-1)), (weight @ (d * d).unsqueeze(-1))
-        return _over(top, bottom)
+        return _over(_over(top, bottom), scale.unsqueeze(-1))
 
 
 def _eigh_grad(values_grad: Any, vectors_grad: Any, values: Any, V: Any) -> Any:
@@ -143,7 +149,7 @@ def _eigh_grad(values_grad: Any, vectors_grad: Any, values: Any, V: Any) -> Any:
         return rushlight.zeros_like(V)
     inner = mH(V) @ vectors_grad
     if V.is_complex():
-        _check_phase("linalg_eigh_backward", inner.imag.diagonal(0, -2, -1))
+        _check_phase("linalg_eigh_backward", inner)
     skew = (inner - mH(inner)) / 2
     gap = values.unsqueeze(-2) - values.unsqueeze(-1)
     close = _close(values)
@@ -192,7 +198,7 @@ _eigvals = (
         doc="The eigenvalues of `eig`, without the vectors.",
     )
     .grad(self=lambda grad, self: _eig_grad(grad, None, *eig.operator(self)))
-    .samples(square_samples(lambda make, *batch, n: general(make, *batch, n, n)), lambda a: np.linalg.eigvals(a))
+    .samples(square_samples(lambda make, *batch, n: general(make, *batch, n, n).triu()), lambda a: np.linalg.eigvals(a))
 )
 eigvals = (
     Op(
@@ -216,20 +222,24 @@ eigvals = (
         """,
     )
     .composite(lambda self: eig.operator(self)[0] if records_gradient(self) else _eigvals.operator(self))
-    .samples(square_samples(lambda make, *batch, n: general(make, *batch, n, n)), lambda a: np.linalg.eigvals(a))
+    .samples(square_samples(lambda make, *batch, n: general(make, *batch, n, n).triu()), lambda a: np.linalg.eigvals(a))
 )
 
 
 def _eig_grad(values_grad: Any, vectors_grad: Any, values: Any, V: Any) -> Any:
     # Boeddeker et al., "On the computation of complex-valued gradients with application to statistically optimum
     # beamforming" (2017), eq. 4.77, with vectors of norm 1.
+    import rushlight
+
     if vectors_grad is None:
         if values_grad is None:
             return None
         return solve.operator(mH(V), values_grad.unsqueeze(-1) * mH(V))
+    if V.numel() == 0:
+        return rushlight.zeros_like(V)
     inner = mH(V) @ vectors_grad
     diagonal = inner.diagonal(0, -2, -1)
-    _check_phase("linalg_eig_backward", diagonal.imag)
+    _check_phase("linalg_eig_backward", inner)
     inner = inner - (mH(V) @ V) * diagonal.real.unsqueeze(-2)
     gap = (values.unsqueeze(-2) - values.unsqueeze(-1)).conj()
     inner = _over(inner.tril(-1), gap.tril(-1)) + _over(inner.triu(1), gap.triu(1))
@@ -343,7 +353,7 @@ def _svd_grad(U_grad: Any, S_grad: Any, V_grad: Any, U: Any, S: Any, Vh: Any) ->
     right = Vh @ V_grad if V_grad is not None else None
     left, right = zero(right) if left is None else left, zero(left) if right is None else right
     if U.is_complex():
-        _check_phase("svd_backward", (left + right).imag.diagonal(0, -2, -1))
+        _check_phase("svd_backward", left + right)
     X, Y = left - mH(left), right - mH(right)
     P, Q = X + Y, X - Y
     diagonal = zero(S) if S_grad is None else S_grad
@@ -423,10 +433,16 @@ pinv = (
     )
 )
 pinv_rcond = (
-    Op("linalg::pinv.rcond(Tensor self, Any rcond, bool hermitian=False) -> Tensor", family=COMPOSITE, method=False)
+    Op(
+        "linalg::pinv.rcond(Tensor self, Any rcond, bool hermitian=False) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        doc="As `pinv` with rtol=rcond.",
+    )
     .composite(lambda self, rcond, hermitian: pinv.operator(self, rtol=rcond, hermitian=hermitian))
     .samples(
-        lambda make, dtype: (Sample((general(make, 3, 2), 1e-15)),), lambda a, rcond, hermitian=False: np.linalg.pinv(a)
+        lambda make, dtype: (Sample((general(make, 3, 2), 1e-15)),),
+        lambda a, rcond, hermitian=False: np.linalg.pinv(a),
     )
 )
 pinverse = (
@@ -536,6 +552,7 @@ matrix_rank_tol = (
         family=COMPOSITE,
         method=False,
         differentiable=False,
+        doc="As `matrix_rank` with atol=tol and rtol=0.",
     )
     .composite(lambda self, tol, hermitian: _matrix_rank(self, tol, 0.0, hermitian))
     .samples(lambda make, dtype: (Sample((general(make, 3, 2), 0.1)),), lambda a, tol: np.linalg.matrix_rank(a, tol))

@@ -1,0 +1,305 @@
+"""Gradients, backward and forward, of first and second order, and where a decomposition is degenerate."""
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.testing import assert_close
+
+autograd = pytest.importorskip("rushlight.autograd", exc_type=ImportError)
+L = torch.linalg
+DTYPES = [torch.float64, torch.complex128]
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+
+
+def random(dtype, *shape, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if dtype.is_complex else 0)
+    return torch.from_numpy(np.asarray(x)).to(dtype)
+
+
+def square(dtype, *batch, n=3, seed=0):
+    return random(dtype, *batch, n, n, seed=seed) + 4 * torch.eye(n, dtype=dtype)
+
+
+def spectral(dtype, values, m=4, n=4, seed=0):
+    """A matrix with these singular values."""
+    k = len(values)
+    u, v = L.qr(random(dtype, m, k, seed=seed)).Q, L.qr(random(dtype, n, k, seed=seed + 1)).Q
+    return u * torch.tensor(values, dtype=torch.float64) @ v.mH
+
+
+def with_eigenvalues(dtype, values):
+    q = L.qr(random(dtype, len(values), len(values))).Q
+    a = q * torch.tensor(values, dtype=torch.float64) @ q.mH
+    return (a + a.mH) / 2
+
+
+def real(x):
+    return x.real if x.is_complex() else x
+
+
+def symmetric(f):
+    return lambda a: f((a + a.mH) / 2)
+
+
+def gauge_free(f):
+    """What does not depend on the phases of the vectors of a decomposition."""
+    return lambda *args: tuple(x.abs() for x in f(*args))
+
+
+CASES = {
+    "inv": (L.inv, square),
+    "inv_ex": (lambda a: L.inv_ex(a)[0], square),
+    "det": (L.det, square),
+    "slogdet": (lambda a: tuple(L.slogdet(a)), square),
+    "logdet": (lambda a: torch.logdet(a @ a.mH), square),
+    "cholesky": (symmetric(lambda a: L.cholesky(a @ a.mH)), square),
+    "cholesky upper": (symmetric(lambda a: L.cholesky(a @ a.mH, upper=True)), square),
+    "lu": (lambda a: L.lu(a)[1:], square),
+    "lu wide": (lambda a: L.lu(a)[1:], lambda dtype: random(dtype, 2, 4)),
+    "lu tall": (lambda a: L.lu(a)[1:], lambda dtype: random(dtype, 2, 4, 2)),
+    "qr": (lambda a: tuple(L.qr(a)), square),
+    "qr wide": (lambda a: tuple(L.qr(a)), lambda dtype: random(dtype, 2, 4)),
+    "qr tall": (lambda a: tuple(L.qr(a)), lambda dtype: random(dtype, 2, 4, 2)),
+    "eigh": (symmetric(gauge_free(lambda a: L.eigh(a))), square),
+    "eigvalsh": (symmetric(L.eigvalsh), square),
+    "eig": (gauge_free(lambda a: L.eig(a)), square),
+    "eigvals": (L.eigvals, square),
+    "svd": (gauge_free(lambda a: L.svd(a, full_matrices=False)), lambda dtype: random(dtype, 2, 3, 2)),
+    "svd wide": (gauge_free(lambda a: L.svd(a, full_matrices=False)), lambda dtype: random(dtype, 2, 3)),
+    "svdvals": (L.svdvals, square),
+    "pinv": (L.pinv, lambda dtype: random(dtype, 2, 3, 2)),
+    "pinv wide": (L.pinv, lambda dtype: random(dtype, 2, 4)),
+    "matrix_exp": (L.matrix_exp, square),
+    "matrix_power": (lambda a: L.matrix_power(a, -3), square),
+    "nuclear norm": (lambda a: L.norm(a, "nuc"), square),
+    "2-norm": (lambda a: L.norm(a, 2), square),
+    "cond": (L.cond, square),
+    "cond 1": (lambda a: L.cond(a, 1), square),
+    "tensorinv": (lambda a: L.tensorinv(a.reshape(2, 2, 4)), lambda dtype: square(dtype, n=4)),
+}
+
+
+@each_dtype
+@pytest.mark.parametrize("name", CASES)
+def test_one_matrix(name, dtype):
+    function, make = CASES[name]
+    a = make(dtype).requires_grad_()
+    assert autograd.gradcheck(function, a, check_forward_ad=True)
+    assert autograd.gradgradcheck(function, a)
+
+
+def tau(dtype):
+    return 0.5 + 0.2 * random(dtype, 2, seed=1)
+
+
+PAIRS = {
+    "solve": (L.solve, square, lambda d: random(d, 2, 3, 2, seed=1)),
+    "solve vector": (L.solve, square, lambda d: random(d, 3, seed=1)),
+    "solve right": (
+        lambda a, b: L.solve(a, b, left=False), lambda d: square(d, 2), lambda d: random(d, 2, 2, 3, seed=1)
+    ),
+    "triangular": (
+        lambda a, b: L.solve_triangular(a, b, upper=True), square, lambda d: random(d, 2, 3, 2, seed=1)
+    ),
+    "triangular right": (
+        lambda a, b: L.solve_triangular(a, b, upper=False, left=False, unitriangular=True),
+        square, lambda d: random(d, 2, 3, seed=1),
+    ),
+    "lu_solve": (lambda a, b: L.lu_solve(*L.lu_factor(a), b), square, lambda d: random(d, 3, 2, seed=1)),
+    "lu_solve adjoint": (
+        lambda a, b: L.lu_solve(*L.lu_factor(a), b, adjoint=True), square, lambda d: random(d, 3, 2, seed=1)
+    ),
+    "lu_solve right": (
+        lambda a, b: L.lu_solve(*L.lu_factor(a), b, left=False), square, lambda d: random(d, 2, 3, seed=1)
+    ),
+    "lu_solve right adjoint": (
+        lambda a, b: L.lu_solve(*L.lu_factor(a), b, left=False, adjoint=True), square,
+        lambda d: random(d, 2, 3, seed=1),
+    ),
+    "cholesky_solve": (lambda a, b: torch.cholesky_solve(b, a.tril()), square, lambda d: random(d, 3, 2, seed=1)),
+    "lstsq": (lambda a, b: L.lstsq(a, b).solution, lambda d: random(d, 4, 2), lambda d: random(d, 4, 3, seed=1)),
+    "lstsq wide": (lambda a, b: L.lstsq(a, b).solution, lambda d: random(d, 2, 4), lambda d: random(d, 2, 3, seed=1)),
+    "lstsq residuals": (
+        lambda a, b: L.lstsq(a, b, driver="gelsd").residuals, lambda d: random(d, 4, 2),
+        lambda d: random(d, 4, 3, seed=1),
+    ),
+    "householder": (L.householder_product, lambda d: random(d, 4, 3), tau),
+    "ormqr": (
+        lambda a, t: torch.ormqr(a, t, random(a.dtype, 4, 2, seed=3), transpose=True), lambda d: random(d, 4, 2), tau
+    ),
+    "vecdot": (L.vecdot, lambda d: random(d, 2, 3), lambda d: random(d, 2, 3, seed=1)),
+    "multi_dot": (
+        lambda a, b: L.multi_dot([a, b, a]), lambda d: random(d, 2, 3), lambda d: random(d, 3, 2, seed=1)
+    ),
+}  # fmt: skip
+
+
+@each_dtype
+@pytest.mark.parametrize("name", PAIRS)
+def test_two_arguments(name, dtype):
+    function, first, second = PAIRS[name]
+    args = first(dtype).requires_grad_(), second(dtype).requires_grad_()
+    assert autograd.gradcheck(function, args, check_forward_ad=True)
+    assert autograd.gradgradcheck(function, args)
+
+
+def gradient(loss, a):
+    a = a.detach().clone().requires_grad_()
+    (grad,) = autograd.grad(loss(a), a)
+    return grad
+
+
+def weight(a):
+    return random(a.dtype, *a.shape, seed=7)
+
+
+def rebuilt(a):
+    u, s, vh = L.svd(a, full_matrices=False)
+    return real((weight(a).conj() * (u * s.unsqueeze(-2) @ vh)).sum())
+
+
+@each_dtype
+@pytest.mark.parametrize("scale", [1, 1e170, 1e-170])
+@pytest.mark.parametrize(
+    ("values", "m", "n"),
+    [
+        ([3.0, 2, 2, 1], 4, 4),
+        ([2.0, 2, 2, 2], 4, 4),
+        ([2.0, 1, 1, 0], 4, 4),
+        ([2.0, 2, 1], 5, 3),
+        ([2.0, 2, 1], 3, 5),
+        ([2.0, 1, 0], 5, 3),
+    ],
+)
+def test_product_of_the_svd_has_the_gradient_of_its_matrix(dtype, values, m, n, scale):
+    a = spectral(dtype, values, m, n) * scale
+    assert_close(gradient(rebuilt, a), weight(a), rtol=1e-8, atol=1e-8)
+
+
+@each_dtype
+def test_product_of_the_svd_at_the_identity(dtype):
+    a = torch.eye(3, dtype=dtype)
+    assert_close(gradient(rebuilt, a), weight(a))
+    for i in range(3):  # the rows of the jacobian, whose gradients have no diagonal
+        unit = lambda a, i=i: real((lambda r: r[0] * r[1] @ r[2])(L.svd(a))[i, (i + 1) % 3])
+        expected = torch.zeros(3, 3, dtype=dtype)
+        expected[i, (i + 1) % 3] = 1
+        assert_close(gradient(unit, a), expected)
+
+
+@each_dtype
+def test_polar_factor_at_equal_singular_values(dtype):
+    def loss(a):
+        u, _, vh = L.svd(a, full_matrices=False)
+        return real((weight(a).conj() * (u @ vh)).sum())
+
+    def by_power(a):  # U V^H = A (A^H A)^(-1/2), by Newton's iteration
+        x = a
+        for _ in range(20):
+            x = (x + L.inv(x).mH) / 2
+        return real((weight(a).conj() * x).sum())
+
+    a = spectral(dtype, [3.0, 2, 2, 1])
+    assert_close(gradient(loss, a), gradient(by_power, a), rtol=1e-8, atol=1e-8)
+
+
+@each_dtype
+@pytest.mark.parametrize("values", [[1.0, 1, 2, 3], [1.0, 1, 2, 2], [1.0, 1, -1, -1], [2.0, 2, 2, 2]])
+@pytest.mark.parametrize("power", [1, 2, 3])
+def test_functions_of_hermitian_matrices_at_equal_eigenvalues(dtype, values, power):
+    def loss(a):
+        w, v = L.eigh((a + a.mH) / 2)
+        return real((weight(a).conj() * (v * w**power @ v.mH)).sum())
+
+    def direct(a):
+        return real((weight(a).conj() * L.matrix_power((a + a.mH) / 2, power)).sum())
+
+    a = with_eigenvalues(dtype, values)
+    assert_close(gradient(loss, a), gradient(direct, a), rtol=1e-8, atol=1e-8)
+
+
+@each_dtype
+def test_projector_onto_an_eigenspace(dtype):
+    def loss(a):
+        v = L.eigh((a + a.mH) / 2).eigenvectors[:, :2]
+        return real((weight(a).conj() * (v @ v.mH)).sum())
+
+    def by_sign(a):  # (1 - sign(A - 1.5)) / 2, by Newton's iteration
+        a = (a + a.mH) / 2 - 1.5 * torch.eye(4, dtype=dtype)
+        x = a
+        for _ in range(20):
+            x = (x + L.inv(x)) / 2
+        return real((weight(a).conj() * (torch.eye(4, dtype=dtype) - x)).sum()) / 2
+
+    a = with_eigenvalues(dtype, [1.0, 1, 2, 2])
+    assert_close(gradient(loss, a), gradient(by_sign, a), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+def test_det_of_singular_matrices(rank):
+    a = spectral(torch.float64, [3.0, 2, 1][:rank] + [0.0] * (3 - rank), 3, 3)
+    cofactors = [
+        [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a.numpy(), i, 0), j, 1)) for j in range(3)]
+        for i in range(3)
+    ]
+    assert_close(gradient(L.det, a), torch.tensor(cofactors), rtol=1e-9, atol=1e-12)
+    assert autograd.gradgradcheck(L.det, a.requires_grad_())
+    hessian = autograd.functional.hessian(L.det, torch.zeros(2, 2, dtype=torch.float64))
+    assert hessian[0, 0].tolist() == [[0, 0], [0, 1]]
+    assert hessian[0, 1].tolist() == [[0, 0], [-1, 0]]
+
+
+def test_det_of_a_large_singular_matrix():
+    a = spectral(torch.float64, [*np.linspace(2, 0.5, 11), 0.0], 12, 12)
+    u, s, vh = np.linalg.svd(a.numpy())
+    expected = np.linalg.det(u) * np.linalg.det(vh) * np.prod(s[:-1]) * np.outer(u[:, -1], vh[-1])
+    assert_close(gradient(L.det, a), torch.from_numpy(expected), rtol=1e-8, atol=1e-10)
+
+
+def test_det_and_norms_in_the_whole_range():
+    for scale in (1e170, 1e-170):
+        a = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64) * scale
+        expected = torch.tensor([[4.0, -3.0], [-2.0, 1.0]], dtype=torch.float64) * scale
+        assert_close(gradient(L.det, a), expected, rtol=1e-14, atol=0)
+        for order in (2, 3, 0.5):
+            norm = lambda x, order=order: L.vector_norm(x, order)
+            assert_close(gradient(norm, a), gradient(norm, a / scale), rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, float("inf")])
+def test_norms_at_zero_have_the_subgradient_zero(order):
+    assert gradient(lambda x: L.vector_norm(x, order), torch.zeros(3)).tolist() == [0, 0, 0]
+    assert gradient(lambda x: L.matrix_norm(x, "fro"), torch.zeros(2, 2)).tolist() == [[0, 0], [0, 0]]
+
+
+@each_dtype
+def test_pinv_and_lstsq_at_constant_rank(dtype):
+    x, y = random(dtype, 4, 2), random(dtype, 2, 3, seed=1)
+    assert autograd.gradcheck(lambda x, y: L.pinv(x @ y), (x.requires_grad_(), y.requires_grad_()))
+    assert autograd.gradcheck(lambda x, y: L.lstsq(x @ y, random(dtype, 4, 2, seed=2)).solution, (x, y))
+
+
+@pytest.mark.parametrize("name", ["eigh", "eig", "svd"])
+def test_losses_that_depend_on_the_phase_raise(name):
+    a = random(torch.complex128, 3, 3)
+    a = (a + a.mH if name == "eigh" else a).requires_grad_()
+    vectors = getattr(L, name)(a)[0 if name == "svd" else 1]
+    with pytest.raises(RuntimeError, match="depends on this quantity, so it is ill-defined"):
+        vectors.imag.sum().backward()
+
+
+def test_qr_that_is_not_differentiable_says_so():
+    a = random(torch.float64, 4, 2).requires_grad_()
+    with pytest.raises(RuntimeError, match="not differentiable when mode='complete'"):
+        L.qr(a, "complete").R.sum().backward()
+    with pytest.raises(RuntimeError, match="mode='r'"):
+        L.qr(a, "r").R.sum().backward()
+
+
+def test_empty_matrices_have_empty_gradients():
+    for function in (L.inv, L.pinv, L.svdvals, L.matrix_exp, lambda a: L.svd(a)[0], lambda a: L.eigh(a)[1], L.det):
+        a = torch.empty(2, 0, 0, requires_grad=True)
+        function(a).sum().backward()
+        assert a.grad.shape == (2, 0, 0)
