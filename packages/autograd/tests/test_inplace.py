@@ -186,3 +186,15 @@ def test_writing_one_element_of_another_dtype_reaches_it():
     x[torch.tensor([True, False, True])] = value
     x.sum().backward()
     assert value.grad.tolist() == [2.0]
+
+
+@pytest.mark.parametrize("call", ["div", "logaddexp", "logaddexp2", "add", "sub", "mul", "fmod"])
+def test_results_that_a_rule_can_do_without_may_be_written_to(call):
+    a, b = (torch.tensor([2.0, 3.0], requires_grad=True) for _ in range(2))
+    y = getattr(torch, call)(a, b * 2)
+    y.add_(1).relu_()
+    y.sum().backward()
+    c, d = (torch.tensor([2.0, 3.0], requires_grad=True) for _ in range(2))
+    getattr(torch, call)(c, d * 2).sum().backward()
+    assert a.grad.tolist() == c.grad.tolist()
+    assert b.grad.tolist() == d.grad.tolist()

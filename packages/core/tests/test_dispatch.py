@@ -355,3 +355,14 @@ def test_out_stands_for_the_dtype_of_cumulative_ops():
 def test_bernoulli_writes_every_dtype():
     for dtype in (torch.bool, torch.uint8, torch.int64, torch.float64):
         assert torch.bernoulli(torch.tensor([0.0, 1.0]), out=torch.empty(2, dtype=dtype)).tolist() == [0, 1]
+
+
+def test_a_library_that_answers_by_the_same_call_is_told_so():
+    class Endless:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    with pytest.raises(TypeError, match="no implementation found for 'add.Tensor' on types that implement"):
+        torch.add(torch.ones(2), Endless())
+    assert torch.Tensor.__torch_function__(len, (torch.Tensor,), (torch.ones(2),)) is NotImplemented

@@ -204,3 +204,24 @@ def test_classes_as_bytes():
     same, (same_grad,) = grads(lambda x: F.cross_entropy(x, target.to(torch.uint8)), x)
     assert np.allclose(array(loss), array(same))
     assert np.allclose(array(grad), array(same_grad))
+
+
+@pytest.mark.parametrize(
+    "name", ["batch_norm", "layer_norm", "group_norm", "instance_norm", "cross_entropy", "embedding_bag"]
+)
+def test_results_may_be_written_to_before_backward(name):
+    x = torch.randn(3, 4, 5, requires_grad=True)
+    y = {
+        "batch_norm": lambda: F.batch_norm(x, None, None, training=True),
+        "layer_norm": lambda: F.layer_norm(x, (5,)),
+        "group_norm": lambda: F.group_norm(x, 2),
+        "instance_norm": lambda: F.instance_norm(x),
+        "cross_entropy": lambda: F.cross_entropy(x[..., 0], torch.tensor([0, 1, 2]), reduction="none"),
+        "embedding_bag": lambda: F.embedding_bag(torch.tensor([[0, 1]]), x[0]),
+    }[name]()
+    weight = torch.randn(y.shape)
+    (expected,) = torch.autograd.grad((y * weight).sum(), x, retain_graph=True)
+    with torch.no_grad():
+        y.zero_()
+    (found,) = torch.autograd.grad(y, x, weight)
+    assert torch.equal(found, expected)

@@ -68,12 +68,22 @@ Ref<> types_of(const std::vector<PyObject*>& objects) {
   return types;
 }
 
+// How deep this thread is in questions to arguments; a library that answers each by the same call never ends.
+thread_local int t_depth = 0;
+constexpr int kDeepest = 64;
+struct Deeper {
+  Deeper() { ++t_depth; }
+  ~Deeper() { --t_depth; }
+};
+
 PyObject* override_layer(Call& c, void*) {
   std::vector<PyObject*> objects = overriding(c);
   if (objects.empty() || !c.callable) return dispatch(c);
   Ref<> args, kwargs, types = types_of(objects);
   rebuild(c, args, kwargs);
+  Deeper deeper;
   for (PyObject* o : objects) {
+    if (t_depth > kDeepest) break;
     Ref<> method = Ref<>::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__torch_function__"));
     Ref<> r = Ref<>::check(
         PyObject_CallFunctionObjArgs(method.get(), c.callable, types.get(), args.get(), kwargs.get(), nullptr));

@@ -179,8 +179,8 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
 
 def _torch_function(cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """The default of Tensor: computes as for plain tensors and makes the results instances of the subclass."""
-    if not all(issubclass(cls, t) for t in types):
-        return NotImplemented
+    if cls is _C.Tensor or not all(issubclass(cls, t) for t in types):
+        return NotImplemented  # the class itself is asked by other libraries alone
     with DisableTorchFunction():
         return _as_class(func(*args, **(kwargs or {})), cls)
 

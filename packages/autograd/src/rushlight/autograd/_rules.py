@@ -9,8 +9,11 @@ What a rule
 gives is summed, cast and made real by the engine so that it fits the argument.
 
 A Python function is a rule too: it takes what its parameters name, those above and `<parameter>_shape`,
-`<parameter>_dtype` and `needs` (which of several gradients are wanted); `grads` and `results` are tuples there, with
-None for results that have no gradient.
+`<parameter>_dtype`, `result0`, `result1`, ... and `needs` (which of several gradients are wanted); `grads` and
+`results` are tuples there, with None for results that have no gradient.
+
+What a rule names is kept, and whoever writes to it before backward gets an error: a rule that can do with the inputs
+leaves the results to be written to, as by `relu_` after a norm.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -225,6 +229,9 @@ def _function(values: _Values, indices: tuple[int, ...], function: Callable[...,
         elif name == "results":  # one operand each; the engine makes them a tuple
             operands.extend(values.save(True, False, i) for i in range(values.results))
             names.extend([name] * (values.results - 1))
+        elif name not in values.parameters and re.fullmatch(r"result\d+", name):
+            index = _Compiler(values, f"{function.__qualname__}({name})").result_index("result", int(name[6:]))
+            operands.append(values.save(True, False, index))
         elif name not in values.parameters and base in values.parameters and what in ("shape", "dtype"):
             operands.append(values.save(False, True, values.parameters.index(base)))
         else:

@@ -80,7 +80,7 @@ div = (
         doc="True quotient; integers divide in the default float dtype.",
     )
     .array(lambda xp, x, y: xp.true_divide(x, y))
-    .grad(self="grad / conj(other)", other="-grad * conj(result / other)")
+    .grad(self="grad / conj(other)", other="-grad * conj(self / other / other)")
     .samples(binary(0.5, 4.0))
 )
 div_mode = (
@@ -720,7 +720,7 @@ copysign = _binary(
 ).grad(self="grad * sign(self) * sign(result)", other="zeros_of(other)")
 logaddexp = _binary(
     "logaddexp", "log(exp(input) + exp(other)), without overflow.", _logaddexp_array, "same", number=None, inplace=False
-).grad(self="grad * conj(exp(self - result))", other="grad * conj(exp(other - result))")
+).grad(self="grad * conj(exp(self - logaddexp(self, other)))", other="grad * conj(exp(other - logaddexp(self, other)))")
 logaddexp2 = _binary(
     "logaddexp2",
     "log2(2^input + 2^other), without overflow.",
@@ -728,7 +728,9 @@ logaddexp2 = _binary(
     "same",
     number=None,
     inplace=False,
-).grad(self="grad * conj(exp2(self - result))", other="grad * conj(exp2(other - result))")
+).grad(
+    self="grad * conj(exp2(self - logaddexp2(self, other)))", other="grad * conj(exp2(other - logaddexp2(self, other)))"
+)
 heaviside = _binary(
     "heaviside(Tensor self, Tensor values) -> Tensor",
     "0 below zero, 1 above, `values` at zero.",

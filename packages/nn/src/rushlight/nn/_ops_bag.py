@@ -85,10 +85,10 @@ def bag_grad(
     factors: Tensor | None,
     mode: int,
     padding_idx: int,
-    results: Any,
+    result1: Tensor,
 ) -> tuple[Tensor, Tensor | None]:
     backward = _bag_backward if rl.is_grad_enabled() else bag_backward.operator
-    found = backward(grads[0], weight, indices, bounds, factors, results[1], mode, padding_idx)
+    found = backward(grads[0], weight, indices, bounds, factors, result1, mode, padding_idx)
     return found[0], None if factors is None else found[1]
 
 

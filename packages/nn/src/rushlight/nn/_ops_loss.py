@@ -147,14 +147,15 @@ def class_loss_grad(
     reduction: int,
     ignore_index: int,
     label_smoothing: float,
-    results: Sequence[Tensor],
+    result1: Tensor,
+    result2: Tensor,
 ) -> Tensor:
     rest = (reduction, ignore_index, label_smoothing)
     if not rl.is_grad_enabled():
-        return class_loss_backward.operator(grads[0], input, target, weight, results[1], results[2], *rest)
+        return class_loss_backward.operator(grads[0], input, target, weight, result1, result2, *rest)
     # The gradient is to be differentiated: the normalizer is a function of the input again.
     normalizer = rl.logsumexp(wide(input), 1 if input.dim() > 1 else 0)
-    return _class_loss_backward(grads[0], input, target, weight, normalizer, results[2], *rest)
+    return _class_loss_backward(grads[0], input, target, weight, normalizer, result2, *rest)
 
 
 _CLASS_LOSS = "int reduction, int ignore_index, float label_smoothing"

@@ -82,10 +82,11 @@ def channel_norm_grad(
     running_var: Tensor | None,
     training: bool,
     eps: float,
-    results: Sequence[Tensor],
+    result1: Tensor,
+    result2: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
     if not rl.is_grad_enabled():
-        return channel_norm_backward.operator(grads[0], input, weight, results[1], results[2], training)
+        return channel_norm_backward.operator(grads[0], input, weight, result1, result2, training)
     # The gradient is to be differentiated: the statistics are functions of the input again.
     if training:
         input = wide(input)
@@ -94,7 +95,7 @@ def channel_norm_grad(
         centred = input - mean.reshape([1, -1] + [1] * (input.dim() - 2))
         scale = rl.rsqrt((centred * centred).mean(dims) + eps)
     else:
-        mean, scale = results[1], results[2]
+        mean, scale = result1, result2
     return _channel_norm_backward(grads[0], input, weight, mean, scale, training)
 
 
@@ -263,10 +264,11 @@ def row_norm_grad(
     period: int,
     repeat: int,
     eps: float,
-    results: Sequence[Tensor],
+    result1: Tensor,
+    result2: Tensor,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     if not rl.is_grad_enabled():
-        found = row_norm_backward.operator(grads[0], input, weight, results[1], results[2], length, period, repeat)
+        found = row_norm_backward.operator(grads[0], input, weight, result1, result2, length, period, repeat)
     else:  # the gradient is to be differentiated: the statistics are functions of the input again
         rows = wide(input).reshape(-1, length)
         mean = rows.mean(1, keepdim=True)
