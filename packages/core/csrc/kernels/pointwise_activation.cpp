@@ -3,6 +3,10 @@
 #include "rushlight/loop.h"
 #include "rushlight/vecmath.h"
 
+#if defined(__AVX512F__)
+#include "tabled.h"
+#endif
+
 namespace rl {
 namespace RL_ISA {
 namespace {
@@ -64,7 +68,11 @@ void fill_smooth(Registrar& ops) {
     const auto negative = vm::expm1(x * p[2]) * (p[0] * p[1]);
     return x <= 0 ? (x == 0 ? x : negative) : x * p[1];
   });
+#if defined(__AVX512F__)
+  tabled::add(ops, "gelu", [](auto x) { return tabled::gelu(x); });
+#else
   ops.unary<Floats>("gelu", [](auto x) { return x * normal_cdf(x); });
+#endif
   ops.unary<Floats>("gelu_tanh", [](auto x) {
     using T = decltype(x);
     return T(0.5) * x * (1 + vm::tanh(gelu_tanh_inner(x)));

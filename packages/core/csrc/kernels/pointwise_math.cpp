@@ -4,7 +4,8 @@
 #include "rushlight/vecmath.h"
 
 #if defined(__AVX512F__)
-#include <immintrin.h>
+#include "tabled.h"
+#define RL_BY_TABLE(fn) tabled::add(ops, #fn, [](auto x) { return tabled::fn(x); })
 #endif
 
 namespace rl {
@@ -162,49 +163,16 @@ void fill_powers(LoopTable& table, Registrar& ops) {
   table.set("rpow_scalar", DType::Float64, rpow_scalar<double, Cell::Bytes8>);
 }
 
-// ---- Square roots ----
-
-#if defined(__AVX512F__)
-// The instruction takes three times as long as these products, which round as it does: Goldschmidt's iteration and one
-// correction (P. Markstein, IA-64 and Elementary Functions, 2000).
-void sqrt_blocks(char* out, const char* const* in, int64_t n, const void*) {
-  const auto* x = reinterpret_cast<const double*>(in[0]);
-  auto* o = reinterpret_cast<double*>(out);
-  const __m512d half = _mm512_set1_pd(0.5);
-  const __m512i low = _mm512_castpd_si512(_mm512_set1_pd(0x1p-800));
-  const __m512i range = _mm512_sub_epi64(_mm512_castpd_si512(_mm512_set1_pd(0x1p+800)), low);
-  for (int64_t i = 0; i < n; i += 8) {
-    const __m512d v = _mm512_loadu_pd(x + i), guess = _mm512_rsqrt14_pd(v);
-    __m512d root = _mm512_mul_pd(v, guess), inverse = _mm512_mul_pd(guess, half);  // of twice the root
-    for (int step = 0; step < 2; ++step) {
-      const __m512d lost = _mm512_fnmadd_pd(root, inverse, half);
-      root = _mm512_fmadd_pd(root, lost, root);
-      inverse = _mm512_fmadd_pd(inverse, lost, inverse);
-    }
-    root = _mm512_fmadd_pd(_mm512_fnmadd_pd(root, root, v), inverse, root);
-    // Zero, infinity, NaN, negative numbers, and those whose residue would underflow.
-    const __mmask8 rare = _mm512_cmpge_epu64_mask(_mm512_sub_epi64(_mm512_castpd_si512(v), low), range);
-    if (__builtin_expect(rare != 0, 0)) root = _mm512_mask_sqrt_pd(root, rare, v);
-    _mm512_storeu_pd(o + i, root);
-  }
-}
-
-void sqrt_run(char* const* data, const int64_t* strides, int64_t n, const void* params) {
-  static constexpr Plan kPlan{sqrt_blocks, 8, 1, {Cell::Bytes8, Cell::Bytes8}};
-  run_plan(kPlan, data, strides, n, params);
-}
-#endif
-
 // ---- Everything else ----
 
-void fill_roots(LoopTable& table, Registrar& ops) {
-  ops.unary<Floats>("sqrt", RL_FORMULA(sqrt));
+void fill_roots(Registrar& ops) {
 #if defined(__AVX512F__)
-  table.set("sqrt", DType::Float64, sqrt_run);
+  RL_BY_TABLE(sqrt);
+  RL_BY_TABLE(rsqrt);
 #else
-  static_cast<void>(table);
-#endif
+  ops.unary<Floats>("sqrt", RL_FORMULA(sqrt));
   ops.unary<Floats>("rsqrt", [](auto x) { return reciprocal_sqrt(x); });
+#endif
   ops.unary<Floats>("reciprocal", [](auto x) { return 1 / x; });
   ops.binary<Floats>("hypot", [](auto a, auto b) { return hypot(a, b); });
   ops.unary<Floats>("deg2rad", [](auto x) { return x * decltype(x)(M_PI / 180); });
@@ -214,8 +182,19 @@ void fill_roots(LoopTable& table, Registrar& ops) {
   ops.add<2, 1, Floats>("lerp_scalar", [](auto a, auto b, const auto* p) { return lerp(a, b, p[0]); });
 }
 
-void fill_exponentials(Registrar& ops) {
+void fill_tabled(Registrar& ops) {
+#if defined(__AVX512F__)
+  RL_BY_TABLE(exp);
+  RL_BY_TABLE(log);
+  RL_BY_TABLE(erf);
+#else
   ops.guarded<1, vm::Exponentiable, Floats>("exp", [](auto x) { return vm::exp<0, true>(x); }, RL_FORMULA(exp));
+  ops.guarded<1, vm::Normality, Floats>("log", [](auto x) { return vm::log<true>(x); }, RL_FORMULA(log));
+  ops.unary<Floats>("erf", RL_FORMULA(erf));
+#endif
+}
+
+void fill_exponentials(Registrar& ops) {
   ops.unary<Floats>("exp2", RL_FORMULA(exp2));
   ops.binary<Floats>("ldexp", [](auto x, auto exponent) { return x * vm::exp2(exponent); });
   ops.unary<Floats>("expm1", RL_FORMULA(expm1));
@@ -224,11 +203,9 @@ void fill_exponentials(Registrar& ops) {
   ops.unary<Floats>("tanh", RL_FORMULA(tanh));
   ops.unary<Floats>("sinh", RL_FORMULA(sinh));
   ops.unary<Floats>("cosh", RL_FORMULA(cosh));
-  ops.unary<Floats>("erf", RL_FORMULA(erf));
 }
 
 void fill_logarithms(Registrar& ops) {
-  ops.guarded<1, vm::Normality, Floats>("log", [](auto x) { return vm::log<true>(x); }, RL_FORMULA(log));
   ops.guarded<1, vm::Normality, Floats>("log2", [](auto x) { return vm::log2<true>(x); }, RL_FORMULA(log2));
   ops.guarded<1, vm::Normality, Floats>("log10", [](auto x) { return vm::log10<true>(x); }, RL_FORMULA(log10));
   ops.unary<Floats>("log1p", RL_FORMULA(log1p));
@@ -257,7 +234,8 @@ void fill_trigonometry(Registrar& ops) {
 
 void fill_math(LoopTable& table) {
   Registrar ops(table);
-  fill_roots(table, ops);
+  fill_roots(ops);
+  fill_tabled(ops);
   fill_exponentials(ops);
   fill_logarithms(ops);
   fill_trigonometry(ops);
