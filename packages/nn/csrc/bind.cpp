@@ -1,5 +1,7 @@
 #include "bind.h"
 
+#include <vector>
+
 namespace rl {
 
 PyObject* run_composite(Call& c) {
@@ -15,6 +17,35 @@ PyObject* run_composite(Call& c) {
     PyTuple_SET_ITEM(args.get(), i, value);
   }
   return PyObject_CallObject(c.op->composite, args.get());
+}
+
+PyObject* run_wide(Call& c) {
+  std::vector<Arg> args(c.args, c.args + c.op->nparams);
+  std::vector<Owned> held;
+  DType dtype = DType::Float32;
+  for (Arg& a : args) {
+    if (!a.is_tensor() || !is_half(a.tensor)) continue;
+    dtype = a.tensor->dtype;
+    held.emplace_back(api->to_dtype(a.tensor, DType::Float32));
+    if (!held.back()) return nullptr;
+    a.tensor = held.back().tensor();
+  }
+  Call wide = c;
+  wide.args = args.data();
+  Owned result(c.op->kernels[kCPU](wide));
+  const auto narrow = [&](PyObject* part) {
+    const bool is_wide =
+        PyObject_TypeCheck(part, api->tensor_type) && reinterpret_cast<Tensor*>(part)->dtype == DType::Float32;
+    return is_wide ? api->to_dtype(reinterpret_cast<Tensor*>(part), dtype) : Py_NewRef(part);
+  };
+  if (!result || !PyTuple_Check(result.get())) return result ? narrow(result.get()) : nullptr;
+  Owned parts(PyTuple_New(PyTuple_GET_SIZE(result.get())));
+  for (Py_ssize_t i = 0; parts && i < PyTuple_GET_SIZE(result.get()); ++i) {
+    PyObject* part = narrow(PyTuple_GET_ITEM(result.get(), i));
+    if (part == nullptr) return nullptr;
+    PyTuple_SET_ITEM(parts.get(), i, part);
+  }
+  return parts.release();
 }
 
 PyObject* tuple_of(std::initializer_list<Owned*> items) {

@@ -49,6 +49,7 @@ bool run_unlocked(int64_t elements, F&& f) {
 }
 
 inline bool is_native(const Tensor* t) { return t->dtype == DType::Float32 || t->dtype == DType::Float64; }
+inline bool is_half(const Tensor* t) { return t->dtype == DType::Float16 || t->dtype == DType::BFloat16; }
 inline int type_index(DType dtype) { return dtype == DType::Float64; }
 
 inline Tensor* tensor_or_null(const Arg& a) { return a.is_tensor() ? a.tensor : nullptr; }
@@ -62,6 +63,8 @@ inline Owned empty_like(const Tensor* t) { return empty(t->ndim, t->sizes, t->dt
 
 // Runs the portable definition of the op on the same arguments: for dtypes that have no native kernel.
 PyObject* run_composite(Call& c);
+// Half types compute in float32: runs the kernel of the op on converted arguments, and converts its results.
+PyObject* run_wide(Call& c);
 // A tuple of owned references, None where empty.
 PyObject* tuple_of(std::initializer_list<Owned*> items);
 
@@ -69,7 +72,10 @@ PyObject* tuple_of(std::initializer_list<Owned*> items);
 // exception: not that, and the portable definition says why.
 bool read_sizes(const Arg& a, int n, int64_t* sizes);
 
+bool register_bag();
 bool register_conv();
+bool register_ctc();
+bool register_image();
 bool register_linear();
 bool register_pool();
 bool register_norm();

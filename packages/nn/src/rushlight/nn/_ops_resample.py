@@ -95,8 +95,6 @@ def _centres(
 def _nearest_taps(size: int, out: int, factor: float | None, _: bool, __: type[np.floating], shift: float) -> Any:
     step = _step(size, out, factor, False, np.float32)
     places = np.minimum(np.floor((np.arange(out, dtype=np.float32) + np.float32(shift)) * step), size - 1)
-    if not shift and out in (size, 2 * size):
-        places = np.arange(out) // (out // size)
     return places[:, None], np.ones((out, 1))
 
 
@@ -155,12 +153,13 @@ def _smooth_taps(
     return np.minimum(places, size - 1), weights / weights.sum(1, keepdims=True)
 
 
+_SMOOTH = {f"{kind}, smooth": partial(_smooth_taps, kind=kind) for kind in _FILTERS}
 _KINDS: dict[str, Callable[..., Any]] = {
     "nearest": partial(_nearest_taps, shift=0.0),
     "nearest-exact": partial(_nearest_taps, shift=0.5),
     "linear": _linear_taps,
     "cubic": _cubic_taps,
-    **{f"{kind}, smooth": partial(_smooth_taps, kind=kind) for kind in _FILTERS},
+    **_SMOOTH,
 }
 
 
@@ -191,19 +190,28 @@ def upsample_composite(
     image = wide(input.permute(0, 2, 3, 1) if last else input)
     image = image.float() if input.dtype == rl.uint8 else image
     first = 1 if last else 2
-    for i in reversed(range(n)):
-        if size[i] == input.size(i + 2) and kind in ("nearest", "linear"):
-            continue
+    for i in _order(input.shape[2:], size):
+        own, out = input.size(i + 2), size[i]
         factor = factors[i] if factors else None
-        line = (kind, input.size(i + 2), size[i], factor, align_corners, image.dtype == rl.float64)
+        if kind == "nearest" and n == 2 and out in (own, 2 * own):
+            factor = None  # as PyTorch, which has short cuts for these in two dimensions
+        copies = kind in ("linear", *_SMOOTH) or (input.dtype == rl.uint8 and kind == "cubic")
+        if out == own and (factor is None or copies):
+            continue
+        line = (kind, own, out, factor, align_corners, image.dtype == rl.float64)
         places, weights = (rl.from_numpy(part).to(image.device) for part in _taps(*line))
         image = resample.operator(image, places, weights, first + i)
+        if input.dtype == rl.uint8:
+            image = image.round().clamp(0, 255)
     if image is input:
         return input.clone()
-    if input.dtype == rl.uint8:
-        image = image.round().clamp(0, 255)
     image = image.to(input.dtype)
     return image.permute(0, 3, 1, 2) if last else image
+
+
+def _order(before: Sequence[int], after: Sequence[int]) -> list[int]:
+    """The dimensions, those first that shrink, so that there is less to do for the others; else the last one first."""
+    return sorted(range(len(after)), key=lambda i: (after[i] >= before[i], -i))
 
 
 def _check_image(kind: str, input: Tensor, size: Sequence[int]) -> None:
@@ -224,7 +232,7 @@ def _check_image(kind: str, input: Tensor, size: Sequence[int]) -> None:
             f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}. Only the batch "
             "may be empty."
         )
-    if not input.is_floating_point() and input.dtype != rl.uint8:
+    if not input.is_floating_point() and not (input.dtype == rl.uint8 and (n == 2 or "nearest" in kind)):
         raise NotImplementedError(f'"upsample_{kind}" not implemented for {input.dtype}. Convert the input to floats.')
 
 
