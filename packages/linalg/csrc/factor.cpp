@@ -18,6 +18,9 @@ void cholesky(const Tensor* a, bool upper, Owned& factor, Owned& info) {
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
     for_each(from.count(), flops(n, n, n) / 3, [&](int64_t begin, int64_t end) {
+      if (fits_lanes(n, n))
+        return lanes<T>().cholesky(Rows<T>(from, begin, end), n, end - begin, upper, data_of<T>(factor, begin),
+                                   info.data<int32_t>() + begin);
       for (int64_t i = begin; i < end; ++i) {
         T* m = data_of<T>(factor, i);
         from.rows(i, m);
@@ -135,6 +138,9 @@ PyObject* inv_any(Call& call, const char* op, bool with_info) {
       l.getri(&n, &answer, &ld, &n, &answer, &size, &code);
       size = workspace_size(answer);
       for_each(from.count(), 2 * flops(n, n, n), [&](int64_t begin, int64_t end) {
+        if (fits_lanes(n, n))
+          return lanes<T>().inv(Rows<T>(from, begin, end), n, end - begin, data_of<T>(inverse, begin),
+                                info.data<int32_t>() + begin);
         std::vector<int> pivots(static_cast<size_t>(n));
         std::vector<T> work(static_cast<size_t>(size));
         for (int64_t i = begin; i < end; ++i) {
@@ -161,14 +167,19 @@ PyObject* inv_ex_kernel(Call& call) { return inv_any(call, "linalg.inv_ex", true
 
 // ---- determinants
 
-// body(i, LU factors, whether the permutation is odd) for every matrix; info > 0 is an exact zero on the diagonal,
-// which the body sees. The determinant of the transpose is the same: the matrices are read as they lie.
+// body(i, diagonal of U, its step, whether the permutation is odd) for every matrix; info > 0 is an exact zero, which
+// the body sees. The determinant of the transpose is the same: the matrices are read as they lie.
 template <class T, class F>
-void with_lu(const Tensor* a, F&& body) {
+void with_diagonals(const Tensor* a, F&& body) {
   const Stack from(a);
   const int64_t n = from.n;
   for_each(from.count(), flops(n, n, n) * 2 / 3, [&](int64_t begin, int64_t end) {
-    std::vector<T> lu(static_cast<size_t>(n * n));
+    std::vector<T> lu(static_cast<size_t>(fits_lanes(n, n) ? (end - begin) * n : n * n));
+    if (fits_lanes(n, n)) {
+      lanes<T>().lu_diagonal(Rows<T>(from, begin, end), n, end - begin, lu.data());
+      for (int64_t i = begin; i < end; ++i) body(i, lu.data() + (i - begin) * n, 1, false);
+      return;
+    }
     std::vector<int> pivots(static_cast<size_t>(n));
     for (int64_t i = begin; i < end; ++i) {
       if (from.row_step == 1)
@@ -179,7 +190,7 @@ void with_lu(const Tensor* a, F&& body) {
       if (n) lapack<T>.getrf(&order, &order, lu.data(), &ld, pivots.data(), &code);
       bool odd = false;
       for (int k = 0; k < order; ++k) odd ^= pivots[static_cast<size_t>(k)] != k + 1;
-      body(i, lu.data(), odd);
+      body(i, lu.data(), n + 1, odd);
     }
   });
 }
@@ -193,9 +204,9 @@ PyObject* det_kernel(Call& call) {
   const int64_t n = rows(a);
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
-    with_lu<T>(a, [&](int64_t i, const T* lu, bool odd) {
+    with_diagonals<T>(a, [&](int64_t i, const T* diagonal, int64_t step, bool odd) {
       T product(odd ? -1 : 1);
-      for (int64_t k = 0; k < n; ++k) product *= lu[k * (n + 1)];
+      for (int64_t k = 0; k < n; ++k) product *= diagonal[k * step];
       result.data<T>()[i] = product;
     });
   });
@@ -212,11 +223,11 @@ PyObject* slogdet_kernel(Call& call) {
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
     using R = Real<T>;
-    with_lu<T>(a, [&](int64_t i, const T* lu, bool odd) {
+    with_diagonals<T>(a, [&](int64_t i, const T* diagonal, int64_t step, bool odd) {
       T s(odd ? -1 : 1);
       R sum(0);
       for (int64_t k = 0; k < n; ++k) {
-        const T x = lu[k * (n + 1)];
+        const T x = diagonal[k * step];
         const R size = std::abs(x);
         sum += std::log(size);
         if constexpr (kComplex<T>)

@@ -121,6 +121,17 @@ Stack::Stack(const Tensor* t, const Sizes& batch, int matrix_ndim)
     n = t->sizes[nd + 1];
     column_step = t->strides[nd + 1];
   }
+  contiguous_ =
+      t->contiguous() && batch.size() == static_cast<size_t>(nd) && std::equal(batch.begin(), batch.end(), t->sizes);
+}
+
+const LaneTable& lane_table() {
+  static const LaneTable table = [] {
+    LaneTable t{};
+    RL_ISA_CALL(fill_lanes, t);
+    return t;
+  }();
+  return table;
 }
 
 void run_batch(int64_t count, double work, void (*body)(void*, int64_t, int64_t), void* context) {

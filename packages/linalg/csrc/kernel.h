@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lanes.h"
 #include "lapack.h"
 
 namespace rl {
@@ -115,6 +116,9 @@ class Stack {
     copy(at<T>(i), column_step, row_step, n, m, to, n);
   }
 
+  // Whether the matrices follow each other row by row.
+  bool contiguous() const { return contiguous_; }
+
   int64_t m = 1, n = 1, row_step = 0, column_step = 0;
 
  private:
@@ -132,7 +136,39 @@ class Stack {
   const char* data_;
   Sizes sizes_, strides_;
   int64_t count_;
+  bool contiguous_ = false;
 };
+
+// Matrices begin to end of a stack row by row, copied where they do not lie so.
+template <class T>
+class Rows {
+ public:
+  Rows(const Stack& stack, int64_t begin, int64_t end) {
+    const int64_t elements = stack.m * stack.n;
+    if (stack.contiguous()) {
+      data_ = stack.at<T>(0) + begin * elements;
+      return;
+    }
+    copy_.resize(static_cast<size_t>((end - begin) * elements));
+    for (int64_t i = begin; i < end; ++i) stack.rows(i, copy_.data() + (i - begin) * elements);
+    data_ = copy_.data();
+  }
+  operator const T*() const { return data_; }
+
+ private:
+  const T* data_;
+  std::vector<T> copy_;
+};
+
+const LaneTable& lane_table();
+template <class T>
+const LaneKernels<T, Real<T>>& lanes() {
+  if constexpr (std::is_same_v<T, float>) return lane_table().s;
+  if constexpr (std::is_same_v<T, double>) return lane_table().d;
+  if constexpr (std::is_same_v<T, std::complex<float>>) return lane_table().c;
+  if constexpr (std::is_same_v<T, std::complex<double>>) return lane_table().z;
+}
+inline bool fits_lanes(int64_t m, int64_t n) { return m >= 1 && n >= 1 && m <= kLaneOrder && n <= kLaneOrder; }
 
 // Runs body(begin, end) over the matrices of a batch without the GIL, in parallel where the work is worth it; `work` is
 // the flops of one matrix. A body may throw std::bad_alloc.

@@ -67,7 +67,11 @@ PyObject* qr_kernel(Call& call) {
     if (!only_r) l.orgqr(&height, &order, &count, &second, &ld, &second, &second, &query, &code);
     const int size = std::max(workspace_size(answer), workspace_size(second));
     const bool in_place = !only_r && n <= side;
+    const bool small = fits_lanes(m, n) && side == least;
     for_each(m ? from.count() : 0, 4 * flops(m, n, least) + 1, [&](int64_t begin, int64_t end) {
+      if (small)
+        return lanes<T>().qr(Rows<T>(from, begin, end), m, n, end - begin, only_r ? nullptr : data_of<T>(q, begin),
+                             data_of<T>(r, begin));
       std::vector<T> work(static_cast<size_t>(size)), tau(static_cast<size_t>(least));
       std::vector<T> copy(in_place ? 0 : static_cast<size_t>(m * n));
       for (int64_t i = begin; i < end; ++i) {

@@ -90,7 +90,20 @@ PyObject* solve_any(Call& call, const char* op, bool with_info) {
   check_fit(op, a, b, left);
   System system(op, a, b, left);
   Owned info = empty(batch_of(a), DType::Int32, a->device);
-  if (!is_meta(call)) {
+  const bool small = left && fits_lanes(system.n, system.k) && system.batch == batch_of(a);
+  if (!is_meta(call) && small) {
+    const Stack from(a), right(b, system.batch);
+    by_dtype(a->dtype, [&](auto zero) {
+      using T = decltype(zero);
+      const int64_t n = system.n;
+      for_each(from.count(), flops(n, n, n + system.k), [&](int64_t begin, int64_t end) {
+        lanes<T>().solve(Rows<T>(from, begin, end), Rows<T>(right, begin, end), n, system.k, end - begin,
+                         data_of<T>(system.x, begin), info.data<int32_t>() + begin);
+      });
+    });
+    if (!with_info || call.args[3].to_bool())
+      raise_failures(op, info.get(), "The solver failed because the input matrix is singular.");
+  } else if (!is_meta(call)) {
     Owned lu = empty_columns(batch_of(a), system.n, system.n, a->dtype, a->device);
     Owned pivots = empty(batch_of(a, 1), DType::Int32, a->device);
     by_dtype(a->dtype, [&](auto zero) {

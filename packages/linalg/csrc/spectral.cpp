@@ -52,6 +52,13 @@ PyObject* eigh_any(Call& call, const char* op, bool vectors) {
       syevd<T>(job, uplo, as_int(n), &answer, &real_answer, &answer, -1, &real_answer, -1, &int_answer, -1);
       const int size = workspace_size(answer), real_size = workspace_size(real_answer);
       for_each(from.count(), (vectors ? 9 : 4.0 / 3) * flops(n, n, n), [&](int64_t begin, int64_t end) {
+        if (fits_lanes(n, n)) {
+          const Rows<T> matrices(from, begin, end);
+          for (int64_t i = begin; i < end; ++i)
+            info.data<int32_t>()[i] = all_finite(matrices + (i - begin) * n * n, n * n) ? 0 : kNotFinite;
+          return lanes<T>().eigh(matrices, n, end - begin, uplo == 'L', values.data<R>() + begin * n,
+                                 vectors ? data_of<T>(v, begin) : nullptr);
+        }
         std::vector<T> work(static_cast<size_t>(size)), copy(vectors ? 0 : static_cast<size_t>(n * n));
         std::vector<R> rwork(kComplex<T> ? static_cast<size_t>(real_size) : 0);
         std::vector<int> iwork(static_cast<size_t>(int_answer));
@@ -174,6 +181,8 @@ int gesvd(char job, int m, int n, T* a, Real<T>* s, T* u, int ldu, T* vt, int ld
   return info;
 }
 
+constexpr int32_t kAgain = 1;  // left to LAPACK
+
 // Row-major A (m, n) is LAPACK's A^T (n, m) = U1 S V1^H, and A = conj(V1) S U1^T: the memory of V1^H, row by row, is U,
 // and that of U1 is V^H.
 PyObject* svd_any(Call& call, const char* op, bool vectors, bool full, const Arg& driver) {
@@ -201,6 +210,7 @@ PyObject* svd_any(Call& call, const char* op, bool vectors, bool full, const Arg
         std::fill_n(info.data<int32_t>(), info->numel, 0);
         return;
       }
+      const bool small = m >= n && fits_lanes(m, n) && (!vectors || width == n);
       const char job = !vectors ? 'N' : full ? 'A' : 'S';
       const int ldu = leading(n), ldvt = leading(width);
       T answer(0), second(0);
@@ -214,13 +224,21 @@ PyObject* svd_any(Call& call, const char* op, bool vectors, bool full, const Arg
       const auto k = static_cast<size_t>(least), most = static_cast<size_t>(std::max(m, n));
       const size_t real_size = kComplex<T> ? k * std::max(5 * k + 7, 2 * (most + k) + 1) : 0;
       for_each(from.count(), (vectors ? 22 : 8.0 / 3) * flops(m, n, least), [&](int64_t begin, int64_t end) {
+        int32_t* codes = info.data<int32_t>();
+        std::fill(codes + begin, codes + end, kAgain);
+        if (small)
+          lanes<T>().svd(Rows<T>(from, begin, end), m, n, end - begin,
+                         vectors ? u.data<T>() + begin * m * width : nullptr, s.data<R>() + begin * n,
+                         vectors ? vh.data<T>() + begin * n * n : nullptr, codes + begin);
+        if (std::all_of(codes + begin, codes + end, [](int32_t code) { return code == 0; })) return;
         std::vector<T> work(static_cast<size_t>(size)), copy(static_cast<size_t>(m * n));
         std::vector<R> rwork(real_size);
         std::vector<int> iwork(8 * k);
         for (int64_t i = begin; i < end; ++i) {
           R* s_i = s.data<R>() + i * least;
           T *u1 = vh.data<T>() + i * height * n, *vt1 = u.data<T>() + i * m * width;
-          int& code = info.data<int32_t>()[i];
+          int& code = codes[i];
+          if (!code) continue;
           from.rows(i, copy.data());
           if (!all_finite(copy.data(), m * n)) {
             code = kNotFinite;

@@ -1,0 +1,40 @@
+// Kernels for many small matrices: every lane of a vector holds a matrix of its own.
+#pragma once
+#include <rushlight/isa.h>
+
+#include <complex>
+#include <cstdint>
+
+namespace rl {
+
+constexpr int64_t kLaneOrder = 8;  // the most rows and columns
+
+// Matrices follow each other, row by row where nothing else is said; T is the element type, R its real type. `info` is
+// that of LAPACK's routine of the name.
+template <class T, class R>
+struct LaneKernels {
+  // The diagonal of U of the LU factors, whose product with the sign of the permutation is the determinant.
+  void (*lu_diagonal)(const T* a, int64_t n, int64_t count, T* diagonal);
+  void (*inv)(const T* a, int64_t n, int64_t count, T* inverse, int32_t* info);
+  // b (n, k); x by columns.
+  void (*solve)(const T* a, const T* b, int64_t n, int64_t k, int64_t count, T* x, int32_t* info);
+  void (*cholesky)(const T* a, int64_t n, int64_t count, bool upper, T* factor, int32_t* info);
+  // Q (m, k) and R (k, n) by columns, for k = min(m, n); q may be null.
+  void (*qr)(const T* a, int64_t m, int64_t n, int64_t count, T* q, T* r);
+  // Of Hermitian matrices, whose upper or lower triangle is read: values ascending, and unless null, vectors by
+  // columns.
+  void (*eigh)(const T* a, int64_t n, int64_t count, bool upper, R* values, T* vectors);
+  // For m >= n: U (m, n), S descending, V^H; u and vh may be null. `again` is set where it is not accurate enough.
+  void (*svd)(const T* a, int64_t m, int64_t n, int64_t count, T* u, R* s, T* vh, int32_t* again);
+};
+
+struct LaneTable {
+  LaneKernels<float, float> s;
+  LaneKernels<double, double> d;
+  LaneKernels<std::complex<float>, float> c;
+  LaneKernels<std::complex<double>, double> z;
+};
+
+}  // namespace rl
+
+RL_ISA_DECLARE(fill_lanes, LaneTable)
