@@ -482,6 +482,7 @@ namespace {
 struct Gamma {
   double value, log_scale;
 };
+constexpr double kThird = 1.0f / 3.0f;  // rounded as PyTorch's
 
 // Squeeze and rejection (Marsaglia and Tsang, 2000), and a power of a uniform number that lifts shapes below 1.
 Gamma standard_gamma(Generator& g, double shape) {
@@ -492,7 +493,7 @@ Gamma standard_gamma(Generator& g, double shape) {
     log_scale = std::log1p(-g.uniform()) / shape;
     shape += 1;
   }
-  const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  const double d = shape - kThird, c = 1 / std::sqrt(9 * d);
   for (;;) {
     double x, root;
     do {
