@@ -81,7 +81,8 @@ class GeneralizedPareto(Distribution):
 
     def icdf(self, value: Tensor) -> Any:
         k, log_survival = self._away_from_zero(), (-value).log1p()
-        z = rl.where(self._exponential, -log_survival, (-k * log_survival).expm1() / k)
+        near_zero = -log_survival * (1 - 0.5 * self.concentration * log_survival)  # two terms, for the gradient
+        z = rl.where(self._exponential, near_zero, (-k * log_survival).expm1() / k)
         return self.loc + self.scale * z
 
     def entropy(self) -> Any:
@@ -90,7 +91,8 @@ class GeneralizedPareto(Distribution):
     def _log_ratio(self, value: Tensor) -> Any:
         """log(1 + k z) / k, which is z where k is 0."""
         z, k = (value - self.loc) / self.scale, self._away_from_zero()
-        return rl.where(self._exponential, z, (k * z).log1p() / k)
+        near_zero = z * (1 - 0.5 * self.concentration * z)  # two terms, for the gradient
+        return rl.where(self._exponential, near_zero, (k * z).log1p() / k)
 
     @property
     def _exponential(self) -> Any:

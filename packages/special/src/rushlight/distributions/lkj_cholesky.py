@@ -45,11 +45,11 @@ class LKJCholesky(Distribution):
         self.dim = dim
         (self.concentration,) = broadcast_all(concentration)
         super().__init__(self.concentration.shape, Size((dim, dim)), validate_args=validate_args)
-        # Squares of the norms of what stands left of the diagonal, row by row.
+        # Squares of the norms left of the diagonal: of row i Beta(i / 2, concentration + (dim - 1 - i) / 2).
         steps = rl.arange(dim - 1, dtype=self.concentration.dtype, device=self.concentration.device)
         steps = rl.cat([steps.new_zeros((1,)), steps])
         last = self.concentration + 0.5 * (dim - 2)
-        self._beta = Beta(steps + 0.5, last.unsqueeze(-1) - 0.5 * steps, validate_args=False)
+        self._beta = Beta(0.5 * (steps + 1), last.unsqueeze(-1) - 0.5 * steps, validate_args=False)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = super().expand(batch_shape, _instance)

@@ -10,7 +10,7 @@ from rushlight import Size, Tensor
 
 from . import constraints
 from .distribution import Distribution
-from .multivariate_normal import half_log_det
+from .multivariate_normal import half_log_det, products
 from .utils import _standard_normal, lazy_property
 
 __all__ = ["LowRankMultivariateNormal"]
@@ -112,7 +112,7 @@ class LowRankMultivariateNormal(Distribution):
         dtype, device = self.loc.dtype, self.loc.device
         along_factor = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], dtype, device)
         along_axes = _standard_normal(shape, dtype, device)
-        drawn = (self._factor @ along_factor.unsqueeze(-1)).squeeze(-1)
+        drawn = products(self._factor, along_factor)
         return self.loc + drawn + self._diag.sqrt() * along_axes
 
     def log_prob(self, value: Tensor) -> Any:

@@ -60,9 +60,10 @@ class MultivariateNormal(Distribution):
             what = "scale_tril matrix" if name == "scale_tril" else name
             raise ValueError(f"{what} must be at least two-dimensional, with optional leading batch dimensions")
         batch_shape = Size(rl.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1]))
-        self.__dict__[name] = matrix.expand((*batch_shape, -1, -1))
+        self.loc, self.__dict__[name] = loc, matrix
+        super().__init__(batch_shape, loc.shape[-1:], validate_args=validate_args)
         self.loc = loc.expand((*batch_shape, -1))
-        super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
+        self.__dict__[name] = matrix.expand((*batch_shape, -1, -1))
         self._factor = cholesky_factor(name, matrix)  # not broadcast
 
     @lazy_property
@@ -94,7 +95,7 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
-        return self.loc + (self._factor @ noise.unsqueeze(-1)).squeeze(-1)
+        return self.loc + products(self._factor, noise)
 
     def log_prob(self, value: Tensor) -> Any:
         if self._validate_args:
@@ -142,6 +143,11 @@ def inverse_of_product(factor: Any) -> Any:
 def half_log_det(factor: Any) -> Any:
     """Half the logarithm of the determinant of `factor @ factor.mT`."""
     return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+def products(matrix: Any, vectors: Any) -> Any:
+    """`matrix @ vector` for each vector (*, n), of matrices (*batch, m, n)."""
+    return vectors @ matrix.mT if matrix.dim() == 2 else (matrix @ vectors.unsqueeze(-1)).squeeze(-1)
 
 
 def mahalanobis(factor: Any, difference: Any) -> Any:

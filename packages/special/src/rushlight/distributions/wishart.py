@@ -56,11 +56,12 @@ class Wishart(Distribution):
         df = rl.as_tensor(df, dtype=matrix.dtype, device=matrix.device)
         batch_shape = Size(rl.broadcast_shapes(matrix.shape[:-2], df.shape))
         event_shape = matrix.shape[-2:]
+        if not (df > event_shape[-1] - 1).all():
+            raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {event_shape[-1] - 1}.")
+        self.df, self.__dict__[name] = df, matrix
+        super().__init__(batch_shape, event_shape, validate_args=validate_args)
         self.df = df.expand(batch_shape)
         self.__dict__[name] = matrix.expand(batch_shape + event_shape)
-        if not (self.df > event_shape[-1] - 1).all():
-            raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {event_shape[-1] - 1}.")
-        super().__init__(batch_shape, event_shape, validate_args=validate_args)
         self._factor = cholesky_factor(name, matrix)  # not broadcast
 
     @property
