@@ -238,6 +238,7 @@ struct Registration {
   Kernel kernel;
 };
 bool register_kernels(const Registration* list, size_t n);
+PyObject* multi_dot(PyObject* module, PyObject* tensors);
 bool register_solvers();
 bool register_factors();
 bool register_spectral();

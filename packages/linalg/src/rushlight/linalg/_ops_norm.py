@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.ops._dims import wrap_dim
 from rushlight.plugin import COMPOSITE, Op, Sample, operators
 
 from ._matrices import check_square, general, inexact, is_inexact
@@ -178,13 +179,13 @@ def _vector(x: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype}. "
             "Convert with .float() first."
         )
+    if dtype is None:
+        return _norm_of(x, ord, dim, keepdim)
     _check_dtype("linalg.vector_norm", x, dtype)
     return _norm_of(x, ord, dim, keepdim, dtype=dtype)
 
 
 def _check_dtype(op: str, x: Any, dtype: Any) -> None:
-    if dtype is None:
-        return
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(f"{op}: dtype should be floating point or complex, but got {dtype}")
     if x.is_complex() and not dtype.is_complex:
@@ -201,8 +202,8 @@ def _check_dtype(op: str, x: Any, dtype: Any) -> None:
 
 
 def _matrix(op: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    from rushlight.ops._dims import wrap_dim
-
+    if ord == "fro" and dtype is None and A.ndim >= 2 and len(dim) == 2 and A.is_floating_point():
+        return _norm_of(A, 2, dim, keepdim)  # which checks the rest
     name = ord if isinstance(ord, str) else abs(ord)
     if name not in ("fro", "nuc", 1, 2, math.inf):
         raise RuntimeError(
@@ -217,7 +218,8 @@ def _matrix(op: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> A
     row, column = (wrap_dim(d, A.ndim) for d in dim)
     if row == column:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
-    _check_dtype("linalg.matrix_norm", A, dtype)
+    if dtype is not None:
+        _check_dtype("linalg.matrix_norm", A, dtype)
     if name == "fro":
         return _norm_of(A, 2, (row, column), keepdim, dtype=dtype)
     if dtype is not None:
@@ -233,18 +235,18 @@ def _matrix(op: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> A
 
 
 def _norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if ord is None:
+        return _vector(A, 2, dim, keepdim, dtype)
     if dim is not None:
         dim = [dim] if isinstance(dim, int) else list(dim)
-        if ord is not None and len(dim) not in (1, 2):
+        if len(dim) not in (1, 2):
             raise RuntimeError(
                 f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {' '.join(map(str, dim))}"
             )
-    elif ord is not None and A.ndim not in (1, 2):
+    elif A.ndim not in (1, 2):
         raise RuntimeError(
             f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
         )
-    if ord is None:
-        return _vector(A, 2, dim, keepdim, dtype)
     if len(dim) == 2 if dim is not None else A.ndim == 2:
         return _matrix("linalg.norm", A, ord, (-2, -1) if dim is None else dim, keepdim, dtype)
     if isinstance(ord, str):

@@ -232,8 +232,10 @@ def _ormqr_grads(grad: Any, a: Any, tau: Any, c: Any, left: bool, transpose: boo
     if not needs[0] and not needs[1]:
         return None, None, c_grad
     m, k = a.shape[-2:]
-    square = rushlight.cat((a, a.new_zeros((*a.shape[:-1], m - k))), -1) if m > k else a
+    square = rushlight.cat((a, a.new_zeros((*a.shape[:-1], m - k))), -1) if m > k else a[..., :m]
     Q = householder_product.operator(square, tau)
     Q_grad = grad @ mH(c) if left else mH(c) @ grad
     a_grad, tau_grad = _householder_grads(mH(Q_grad) if transpose else Q_grad, Q, square, tau)
+    if k > m:
+        a_grad = rushlight.cat((a_grad, rushlight.zeros_like(a[..., m:])), -1)
     return a_grad[..., :k], tau_grad, c_grad

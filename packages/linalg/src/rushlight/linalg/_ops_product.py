@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rushlight.plugin import COMPOSITE, Op, Sample
 
+from . import _C
 from ._errors import LinAlgError
 from ._matrices import SHAPES, alias, check_square, identity, inexact, mH, well_conditioned
 from ._ops_factor import inv_ex
@@ -177,7 +177,7 @@ multi_dot = (
             tensor([12., 12.])
         """,
     )
-    .composite(lambda tensors: _multi_dot(tensors))
+    .composite(_C.multi_dot)
     .samples(
         lambda make, dtype: (
             (
@@ -191,63 +191,6 @@ multi_dot = (
         np.linalg.multi_dot,
     )
 )
-
-
-def _multi_dot(tensors: Sequence[Any]) -> Any:
-    count = len(tensors)
-    if count < 2:
-        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
-    first, last = tensors[0], tensors[-1]
-    for i, x in enumerate(tensors):
-        ends = i in (0, count - 1)
-        if x.ndim not in ((1, 2) if ends else (2,)):
-            place = "the first tensor" if i == 0 else "the last tensor" if ends else f"tensor {i}"
-            raise RuntimeError(f"multi_dot(): {place} must be {'1D or ' if ends else ''}2D but got {x.ndim}D")
-        if x.dtype is not first.dtype:
-            raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {first.dtype} and tensor {i} "
-                f"{x.dtype}"
-            )
-        if x.device != first.device:
-            raise RuntimeError(
-                f"multi_dot(): all tensors must be on the same device but tensor 0 is on {first.device} and tensor {i} "
-                f"on {x.device}"
-            )
-    matrices = list(tensors)
-    if first.ndim == 1:
-        matrices[0] = first.unsqueeze(0)
-    if last.ndim == 1:
-        matrices[-1] = last.unsqueeze(-1)
-    for i in range(count - 1):
-        if matrices[i].shape[1] != matrices[i + 1].shape[0]:
-            raise RuntimeError(
-                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(tensors[i].shape)} and "
-                f"{list(tensors[i + 1].shape)} cannot be multiplied"
-            )
-    result = _product(matrices)
-    shape = [*(result.shape[:1] if first.ndim == 2 else ()), *(result.shape[1:] if last.ndim == 2 else ())]
-    return result if len(shape) == 2 else result.reshape(shape)
-
-
-def _product(matrices: Sequence[Any]) -> Any:
-    """The product in the cheapest order: Cormen et al., "Introduction to algorithms", section 15.2."""
-    count = len(matrices)
-    if count == 2:
-        return matrices[0] @ matrices[1]
-    sizes = [*(x.shape[0] for x in matrices), matrices[-1].shape[1]]
-    cost = [[0] * count for _ in range(count)]
-    split = [[0] * count for _ in range(count)]
-    for length in range(1, count):
-        for i in range(count - length):
-            j = i + length
-            cost[i][j], split[i][j] = min(
-                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
-            )
-
-    def product(i: int, j: int) -> Any:
-        return matrices[i] if i == j else product(i, split[i][j]) @ product(split[i][j] + 1, j)
-
-    return product(0, count - 1)
 
 
 vecdot = (
