@@ -698,6 +698,8 @@ def _cumprod_grad(grad: Any, self: Any, dim: int) -> Any:
     # After the first zero every product is zero. There the gradient is that of the products with one in its place.
     import rushlight
 
+    if rushlight.is_grad_enabled() and self.ndim and not self.is_meta and (self == 0).any():
+        return _cumprod_grad_by_elements(grad, self, dim)
     reverse = reverse_cumsum.operator
     zeros = (self == 0).cumsum(dim)
     before = zeros == 0
@@ -706,6 +708,16 @@ def _cumprod_grad(grad: Any, self: Any, dim: int) -> Any:
     usual = reverse(grad * self.cumprod(dim).conj(), dim) / filled.conj()
     at_zero = reverse(grad * rushlight.where(first, 1, self).cumprod(dim).conj(), dim)
     return rushlight.where(before, usual, rushlight.where(first, at_zero, 0))
+
+
+def _cumprod_grad_by_elements(grad: Any, self: Any, dim: int) -> Any:
+    # For derivatives of any order: the products without each of the elements, in the square of the time and memory.
+    import rushlight
+
+    x, grad = self.movedim(dim, -1), grad.movedim(dim, -1)
+    left_out = rushlight.eye(x.shape[-1], dtype=rushlight.bool, device=x.device)
+    products = x.unsqueeze(-2).masked_fill(left_out, 1).cumprod(-1).triu()
+    return (grad.unsqueeze(-2) * products.conj()).sum(-1).movedim(-1, dim)
 
 
 def _logcumsumexp_grad(grad: Any, result: Any, self: Any, dim: int) -> Any:
@@ -717,7 +729,7 @@ def _logcumsumexp_grad(grad: Any, result: Any, self: Any, dim: int) -> Any:
 
     def part(positive: Any) -> Any:
         logs = rushlight.where(positive > 0, positive, 1).log()
-        logs = rushlight.where(positive > 0, logs - result, -float("inf"))
+        logs = rushlight.where((positive > 0) & (result != -float("inf")), logs - result, -float("inf"))
         return (reverse(logs) + self).exp()
 
     return part(grad) - part(-grad)

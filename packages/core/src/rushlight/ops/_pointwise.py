@@ -422,7 +422,7 @@ angle = _unary(
     "angle",
     "Argument of a complex number; of a real one 0, or pi below zero.",
     lambda xp, x: xp.angle(x),
-    "where(self == 0, 0, grad * self * 1j / real(self * conj(self))) if is_complex(self) else zeros_of(self)",
+    "where(self == 0, 0, grad * (sgn(self) * 1j / abs(self))) if is_complex(self) else zeros_of(self)",
     promote="float_real",
     inplace=False,
 )
@@ -551,10 +551,12 @@ def _sinc_grad(grad: Any, self: Any) -> Any:
     # The quotient cancels near 0, where the series pi * (-x/3 + x^3/30) is exact.
     near = x.abs() < 1e-2
     safe = x.masked_fill(near, 1)
-    slope = (x.cos() * x - x.sin()) / (safe * safe) * np.pi
-    square = x * x
-    series = x * (square * (square * (square / 45360 - 1 / 840) + 1 / 30) - 1 / 3) * np.pi
-    value = slope.masked_fill(near, 0) + series.masked_fill(~near, 0)
+    angle = x if x.is_complex() else (self - (self / 2).round() * 2) * np.pi  # of large numbers exactly
+    slope = (angle.cos() - angle.sin() / safe) / safe * np.pi
+    small = x.masked_fill(~near, 0)
+    square = small * small
+    series = small * (square * (square * (square / 45360 - 1 / 840) + 1 / 30) - 1 / 3) * np.pi
+    value = slope.masked_fill(near, 0) + series
     return grad * (value.conj() if value.is_complex() else value)
 
 
@@ -697,7 +699,16 @@ atan2 = _binary(
     3,
     None,
     aliases=("arctan2",),
-).grad(self="grad * other / (self * self + other * other)", other="-grad * self / (self * self + other * other)")
+).grad(("self", "other"), lambda grad, self, other: _atan2_grad(grad, self, other))
+
+
+def _atan2_grad(grad: Any, self: Any, other: Any) -> tuple[Any, Any]:
+    import rushlight
+
+    length = rushlight.hypot(self, other)
+    flat = (length == 0) | length.isinf()  # no direction, or no change
+    safe = length.masked_fill(flat, 1)
+    return (grad * (other / safe / safe)).masked_fill(flat, 0), (-grad * (self / safe / safe)).masked_fill(flat, 0)
 
 
 def _logaddexp_array(xp: Any, x: Any, y: Any) -> Any:
@@ -709,7 +720,7 @@ def _logaddexp_array(xp: Any, x: Any, y: Any) -> Any:
 
 hypot = _binary(
     "hypot", "sqrt(input^2 + other^2) without overflow.", lambda xp, x, y: xp.hypot(x, y), "same", 0.5, 3, None
-).grad(self="grad * self / result", other="grad * other / result")
+).grad(self="grad * where(result == 0, 0, self / result)", other="grad * where(result == 0, 0, other / result)")
 copysign = _binary(
     "copysign.Tensor(Tensor self, Tensor other) -> Tensor",
     "The magnitude of input with the sign of other.",
@@ -720,7 +731,12 @@ copysign = _binary(
 ).grad(self="grad * sign(self) * sign(result)", other="zeros_of(other)")
 logaddexp = _binary(
     "logaddexp", "log(exp(input) + exp(other)), without overflow.", _logaddexp_array, "same", number=None, inplace=False
-).grad(self="grad * conj(exp(self - logaddexp(self, other)))", other="grad * conj(exp(other - logaddexp(self, other)))")
+).grad(
+    self="grad * conj(exp(self - logaddexp(self, other))) if is_complex(self) else grad * "
+    "where((self == other) & isinf(self), 0.5, sigmoid(self - other))",
+    other="grad * conj(exp(other - logaddexp(self, other))) if is_complex(other) else grad * "
+    "where((self == other) & isinf(self), 0.5, sigmoid(other - self))",
+)
 logaddexp2 = _binary(
     "logaddexp2",
     "log2(2^input + 2^other), without overflow.",
@@ -729,7 +745,8 @@ logaddexp2 = _binary(
     number=None,
     inplace=False,
 ).grad(
-    self="grad * conj(exp2(self - logaddexp2(self, other)))", other="grad * conj(exp2(other - logaddexp2(self, other)))"
+    self="grad * where((self == other) & isinf(self), 0.5, sigmoid((self - other) * 0.6931471805599453))",
+    other="grad * where((self == other) & isinf(self), 0.5, sigmoid((other - self) * 0.6931471805599453))",
 )
 heaviside = _binary(
     "heaviside(Tensor self, Tensor values) -> Tensor",

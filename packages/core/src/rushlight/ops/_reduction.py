@@ -139,10 +139,11 @@ prod = (
 
 # -- extremes
 
-_EXTREME_GRAD = (
-    "unsqueeze_reduced(grad, self, dim, keepdim) * eq(self, unsqueeze_reduced(result, self, dim, keepdim))"
-    " / sum(eq(self, unsqueeze_reduced(result, self, dim, keepdim)), dim, True)"
+_EXTREMES = (
+    "(eq(self, unsqueeze_reduced(result, self, dim, keepdim))"
+    " | (isnan(self) & isnan(unsqueeze_reduced(result, self, dim, keepdim))))"
 )
+_EXTREME_GRAD = f"unsqueeze_reduced(grad, self, dim, keepdim) * {_EXTREMES} / sum({_EXTREMES}, dim, True)"
 amax = (
     Op(
         "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
@@ -239,7 +240,10 @@ def _extreme(name: str, place: str, adjective: str) -> tuple[Op, Op, Op]:
     whole = (
         Op(f"{name}(Tensor self) -> Tensor", family=REDUCTION, exact=False, doc=doc)
         .array(lambda xp, x: getattr(xp, name)(x))
-        .grad(self="grad * eq(self, result) / sum(eq(self, result))")
+        .grad(
+            self="grad * (eq(self, result) | (isnan(self) & isnan(result)))"
+            " / sum(eq(self, result) | (isnan(self) & isnan(result)))"
+        )
         .samples(lambda make, dtype: (Sample((make(*shape),)) for shape in ((), (5,), (3, 4))))
     )
     along = (

@@ -107,7 +107,7 @@ logsumexp = (
     .array(lambda xp, x, dim, keepdim: _logsumexp(xp, x, _axis(dim), keepdim))
     .grad(
         self="unsqueeze_reduced(grad, self, dim, keepdim)"
-        " * conj(exp(self - unsqueeze_reduced(result, self, dim, keepdim)))"
+        " * conj(exp(self - unsqueeze_reduced(where(result == -inf, 0, result), self, dim, keepdim)))"
     )
     .samples(_over_dims(whole=False))
 )

@@ -118,10 +118,21 @@ glu = (
     .composite(glu_composite)
     .samples(lambda make, dtype: (Sample((make(3, 4),)), Sample((make(4, 3), 0))))
 )
+logistic = (
+    Op(
+        "nn::logistic(Tensor self) -> Tensor",
+        family=pointwise(loop="sigmoid"),
+        method=False,
+        doc="`sigmoid` for the rules below: its derivatives do not cancel where it is nearly 1.",
+    )
+    .array(lambda xp, x: 1 / (1 + xp.exp(-x)))
+    .grad(self="grad * conj(logistic(self) * logistic(-self))")
+    .samples(_unary())
+)
 silu = (
     Op("nn::silu(Tensor self) -> Tensor", family=pointwise(), method=False, inplace=True, doc="``x * sigmoid(x)``.")
     .array(lambda xp, x: x / (1 + xp.exp(-x)))
-    .grad(self="grad * conj(sigmoid(self) * (1 + self * (1 - sigmoid(self))))")
+    .grad(self="grad * conj(logistic(self) * (1 + self * logistic(-self)))")
     .samples(_unary())
 )
 
@@ -140,7 +151,7 @@ softplus = (
         doc="``log(1 + exp(beta * x)) / beta``; x itself where ``beta * x > threshold``.",
     )
     .array(softplus_array)
-    .grad(self="where(self * beta > threshold, grad, grad * sigmoid(self * beta))")
+    .grad(self="where(self * beta > threshold, grad, grad * logistic(self * beta))")
     .samples(_unary(2.0, 5.0))
 )
 mish = (
@@ -200,7 +211,7 @@ log_sigmoid = (
         doc="``log(sigmoid(x))``.",
     )
     .array(lambda xp, x: xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.abs(x))))
-    .grad(self="grad * sigmoid(-self)")
+    .grad(self="grad * logistic(-self)")
     .samples(_unary())
 )
 
