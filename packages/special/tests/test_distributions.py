@@ -90,6 +90,17 @@ def test_distribution_functions(name):
         np.testing.assert_allclose(value.numpy(), expected, rtol=1e-9)
 
 
+def test_distribution_functions_beyond_the_support():
+    for k, high in ((-0.5, 5.0), (0.0, math.inf), (0.5, math.inf)):
+        pareto = dist.GeneralizedPareto(tensor(0.0), tensor(1.0), tensor(k), validate_args=False)
+        assert pareto.cdf(tensor([-1.0, high])).tolist() == [0, 1]
+    for p in (0.2, 0.5, 0.9):
+        bernoulli = dist.ContinuousBernoulli(tensor(p), validate_args=False)
+        assert bernoulli.cdf(tensor([-1.0, 7.0])).tolist() == pytest.approx([0, 1])
+    uniform = dist.Uniform(tensor(1.0), tensor(2.0), validate_args=False)
+    assert uniform.cdf(tensor([0.0, 3.0])).tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("name", UNIVARIATE)
 def test_moments(name):
     make, reference = UNIVARIATE[name]
@@ -689,6 +700,7 @@ def test_expand(name):
     assert type(wide) is type(distribution)
     assert wide.batch_shape == (2, 3)
     assert wide.sample((4,)).shape == (4, 2, 3)
+    assert wide.mean.shape == wide.variance.shape == (2, 3)
     x = distribution.sample()
     np.testing.assert_allclose(wide.log_prob(x).numpy(), np.full((2, 3), distribution.log_prob(x).item()), rtol=1e-12)
 

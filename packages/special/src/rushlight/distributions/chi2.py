@@ -31,6 +31,10 @@ class Chi2(Gamma):
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
     @property
+    def _stored(self) -> Any:
+        return Gamma.arg_constraints
+
+    @property
     def df(self) -> Tensor:
         """Degrees of freedom."""
         return self.concentration * 2

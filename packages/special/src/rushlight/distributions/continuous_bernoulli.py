@@ -84,9 +84,9 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     def cdf(self, value: Tensor) -> Any:
         if self._validate_args:
             self._validate_sample(value)
-        cut = self._cut
+        cut, value = self._cut, value.clamp(0, 1)
         exact = (cut.pow(value) * (1 - cut).pow(1 - value) + cut - 1) / (2 * cut - 1)
-        return rl.where(self._stable, exact, value).clamp(0, 1)
+        return rl.where(self._stable, exact, value)
 
     def icdf(self, value: Tensor) -> Any:
         cut = self._cut

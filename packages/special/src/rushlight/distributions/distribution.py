@@ -101,7 +101,7 @@ class Distribution:
             raise NotImplementedError(f"{type(self).__name__}: a subclass of {cls.__name__} defines expand itself.")
         new = self._get_checked_instance(cls, _instance)
         batch_shape = Size(batch_shape)
-        arg_constraints = self.arg_constraints
+        arg_constraints = self._stored
         for name, value in self.__dict__.items():
             if name in arg_constraints or not isinstance(getattr(type(self), name, None), lazy_property):
                 new.__dict__[name] = value
@@ -220,6 +220,11 @@ class Distribution:
 
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size(sample_shape) + self._batch_shape + self._event_shape
+
+    @property
+    def _stored(self) -> Any:
+        """Constraints of the parameters that an instance keeps, by name: what `expand` broadcasts."""
+        return self.arg_constraints
 
     def _check_parameters(self) -> None:
         try:

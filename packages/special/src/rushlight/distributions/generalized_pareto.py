@@ -64,11 +64,11 @@ class GeneralizedPareto(Distribution):
     def log_prob(self, value: Tensor) -> Any:
         if self._validate_args:
             self._validate_sample(value)
-        return -(1 + self.concentration) * self._log_ratio(value) - self.scale.log()
+        return -(1 + self.concentration) * self._log_ratio((value - self.loc) / self.scale) - self.scale.log()
 
     def log_survival_function(self, value: Tensor) -> Any:
         """Logarithm of the probability of values above `value`; arguments as in `log_prob`."""
-        return -self._log_ratio(value)
+        return -self._log_ratio(((value - self.loc) / self.scale).clamp(min=0))
 
     def log_cdf(self, value: Tensor) -> Any:
         """Logarithm of `cdf`."""
@@ -88,11 +88,11 @@ class GeneralizedPareto(Distribution):
     def entropy(self) -> Any:
         return self.scale.log() + self.concentration + 1
 
-    def _log_ratio(self, value: Tensor) -> Any:
-        """log(1 + k z) / k, which is z where k is 0."""
-        z, k = (value - self.loc) / self.scale, self._away_from_zero()
+    def _log_ratio(self, z: Any) -> Any:
+        """log(1 + k z) / k, which is z where k is 0; infinite beyond the end of a negative k."""
+        k = self._away_from_zero()
         near_zero = z * (1 - 0.5 * self.concentration * z)  # two terms, for the gradient
-        return rl.where(self._exponential, near_zero, (k * z).log1p() / k)
+        return rl.where(self._exponential, near_zero, (k * z).clamp(min=-1).log1p() / k)
 
     @property
     def _exponential(self) -> Any:
