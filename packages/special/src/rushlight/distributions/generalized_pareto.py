@@ -81,7 +81,7 @@ class GeneralizedPareto(Distribution):
 
     def icdf(self, value: Tensor) -> Any:
         k, log_survival = self._away_from_zero(), (-value).log1p()
-        near_zero = -log_survival * (1 - 0.5 * self.concentration * log_survival)  # two terms, for the gradient
+        near_zero = -log_survival * (1 - 0.5 * self.concentration * log_survival.clamp(min=-1e8))
         z = rl.where(self._exponential, near_zero, (-k * log_survival).expm1() / k)
         return self.loc + self.scale * z
 
@@ -91,7 +91,7 @@ class GeneralizedPareto(Distribution):
     def _log_ratio(self, z: Any) -> Any:
         """log(1 + k z) / k, which is z where k is 0; infinite beyond the end of a negative k."""
         k = self._away_from_zero()
-        near_zero = z * (1 - 0.5 * self.concentration * z)  # two terms, for the gradient
+        near_zero = z * (1 - 0.5 * self.concentration * z.clamp(max=1e8))  # two terms, for the gradient
         return rl.where(self._exponential, near_zero, (k * z).clamp(min=-1).log1p() / k)
 
     @property
