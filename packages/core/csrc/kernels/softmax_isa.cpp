@@ -2,6 +2,10 @@
 
 #include "rushlight/vecmath.h"
 
+#if defined(__AVX512F__)
+#include "tabled.h"
+#endif
+
 namespace rl {
 namespace RL_ISA {
 namespace {
@@ -42,6 +46,58 @@ RL_INLINE T weight(T x) {
   return x < vm::Real<T>::kExpSubnormal ? T(0) : vm::exp<0, true>(x);
 }
 
+#if defined(__AVX512F__)
+
+// Calls f(place, lanes) for the vectors of a row; only the last one is masked, since masked stores are not forwarded to
+// loads.
+template <class T, class F>
+RL_INLINE void each_vector(int64_t begin, int64_t end, F f) {
+  constexpr int64_t kWidth = 64 / sizeof(T);
+  int64_t i = begin;
+  for (; i + kWidth <= end; i += kWidth) f(i, tabled::AllLanes());
+  if (i < end) f(i, static_cast<tabled::Mask<T>>((1u << (end - i)) - 1));
+}
+
+template <class T>
+T largest(const T* x, int64_t n) {
+  auto top = tabled::filled(-vm::Real<T>::kInf);
+  const auto least = top;
+  each_vector<T>(0, n, [&](int64_t i, auto lanes) { top = tabled::larger(tabled::load(x + i, lanes, least), top); });
+  return tabled::largest(top);
+}
+
+// The sum of e^(x - shift), whose terms are kept in `terms` unless it is null.
+template <class T>
+T sum_of_exp(const T* x, T shift, int64_t n, T* terms) {
+  constexpr int64_t kBlock = 512;  // bounds the rounding of the sums
+  const auto least = tabled::filled(-vm::Real<T>::kInf), by = tabled::filled(shift);
+  auto sum = tabled::filled(T(0));
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    auto part = tabled::filled(T(0));
+    each_vector<T>(begin, n - begin < kBlock ? n : begin + kBlock, [&](int64_t i, auto lanes) {
+      const auto term = tabled::exp(tabled::load(x + i, lanes, least) - by, vm::Real<T>::kExpSubnormal);
+      if (terms != nullptr) tabled::store(terms + i, lanes, term);
+      part += term;
+    });
+    sum += part;
+  }
+  return tabled::sum(sum);
+}
+
+template <class T>
+void multiply(const T* x, T factor, int64_t n, T* out) {
+  const auto by = tabled::filled(factor);
+  each_vector<T>(0, n,
+                 [&](int64_t i, auto lanes) { tabled::store(out + i, lanes, tabled::load(x + i, lanes, by) * by); });
+}
+
+#else
+
+template <class T>
+T largest(const T* x, int64_t n) {
+  return fold(n, -vm::Real<T>::kInf, larger<T>, [=](int64_t i) { return x[i]; });
+}
+
 // Writes e^(x - shift) for n elements, a multiple of kLanes, and adds them up lane by lane.
 template <class T>
 RL_INLINE void add_terms(const T* x, T shift, int64_t n, T* terms, T* lanes) {
@@ -73,6 +129,14 @@ T sum_of_exp(const T* x, T shift, int64_t n, T* terms) {
   return sum;
 }
 
+template <class T>
+void multiply(const T* x, T factor, int64_t n, T* out) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] * factor;
+}
+
+#endif
+
 template <Softmax op, class T>
 void row(const T* x, const T* grad, T* out, int64_t n) {
   [[maybe_unused]] const auto plus = [](T a, T b) { return a + b; };
@@ -85,10 +149,13 @@ void row(const T* x, const T* grad, T* out, int64_t n) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) out[i] = grad[i] - vm::exp(x[i]) * sum;
   } else {
-    const T top = fold(n, -vm::Real<T>::kInf, larger<T>, [=](int64_t i) { return x[i]; });
+    const T top = largest(x, n);
     if constexpr (op == Softmax::Softmax) {
-      const T scale = 1 / sum_of_exp(x, top, n, out);
-      for (int64_t i = 0; i < n; ++i) out[i] *= scale;
+      // Rows rarely start at a cache line, and what is stored across two lines is slow to load again.
+      constexpr int64_t kShort = 512;
+      alignas(64) T aligned[kShort];
+      T* terms = n <= kShort ? aligned : out;
+      multiply(terms, 1 / sum_of_exp(x, top, n, terms), n, out);
     } else if constexpr (op == Softmax::LogSoftmax) {
       const T shift = vm::log(sum_of_exp<T>(x, top, n, nullptr));
 #pragma GCC ivdep

@@ -173,11 +173,13 @@ RL_INLINE __m512d look_up(const double* table, __m512i index) {
   return _mm512_permutex2var_pd(_mm512_load_pd(table), index, _mm512_load_pd(table + 8));
 }
 
-// 2^n and 2^(k / 32 or 16) times a polynomial: the scaling rounds subnormal results and overflows by itself.
-RL_INLINE __m512 exp(__m512 x) {
+// 2^n and 2^(k / 32 or 16) times a polynomial: the scaling rounds subnormal results and overflows by itself. Results of
+// what is below `lowest` are 0: to find that by scaling takes the processor a hundred cycles.
+RL_INLINE __m512 exp(__m512 x, float lowest = -104) {
   using C = Tables<float>;
   const __m512 shift = _mm512_set1_ps(0x1.8p18f);  // adding it rounds to multiples of 1/32
-  x = _mm512_min_ps(_mm512_set1_ps(200), _mm512_max_ps(_mm512_set1_ps(-200), x));  // in this order NaN comes through
+  const __mmask16 some = _mm512_cmp_ps_mask(x, _mm512_set1_ps(lowest), _CMP_NLT_UQ);
+  x = _mm512_min_ps(_mm512_set1_ps(200), _mm512_maskz_mov_ps(some, x));  // in this order NaN comes through
   const __m512 shifted = _mm512_fmadd_ps(x, _mm512_set1_ps(0x1.715476p+0f), shift);
   const __m512 n = _mm512_sub_ps(shifted, shift);
   __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0x1.62e43p-1f), x);
@@ -185,14 +187,15 @@ RL_INLINE __m512 exp(__m512 x) {
   __m512 p = _mm512_fmadd_ps(_mm512_set1_ps(C::kExp[1]), r, _mm512_set1_ps(C::kExp[0]));
   p = _mm512_fmadd_ps(_mm512_mul_ps(r, r), p, r);
   const __m512 power = look_up(C::kPower, _mm512_castps_si512(shifted));
-  return _mm512_scalef_ps(_mm512_fmadd_ps(power, p, power), n);
+  return _mm512_maskz_scalef_ps(some, _mm512_fmadd_ps(power, p, power), n);
 }
 
-RL_INLINE __m512d exp(__m512d x) {
+RL_INLINE __m512d exp(__m512d x, double lowest = -746) {
   using C = Tables<double>;
   const auto c = [](int k) { return _mm512_set1_pd(C::kExp[k]); };
   const __m512d shift = _mm512_set1_pd(0x1.8p48);  // to multiples of 1/16
-  x = _mm512_min_pd(_mm512_set1_pd(1500), _mm512_max_pd(_mm512_set1_pd(-1500), x));
+  const __mmask8 some = _mm512_cmp_pd_mask(x, _mm512_set1_pd(lowest), _CMP_NLT_UQ);
+  x = _mm512_min_pd(_mm512_set1_pd(1500), _mm512_maskz_mov_pd(some, x));
   const __m512d shifted = _mm512_fmadd_pd(x, _mm512_set1_pd(0x1.71547652b82fep+0), shift);
   const __m512d n = _mm512_sub_pd(shifted, shift);
   __m512d r = _mm512_fnmadd_pd(n, _mm512_set1_pd(0x1.62e42fefa39efp-1), x);
@@ -202,7 +205,7 @@ RL_INLINE __m512d exp(__m512d x) {
   const __m512d odd = _mm512_fmadd_pd(c(3), square, c(1));
   const __m512d p = _mm512_fmadd_pd(square, _mm512_fmadd_pd(odd, r, even), r);
   const __m512d power = look_up(C::kPower, _mm512_castpd_si512(shifted));
-  return _mm512_scalef_pd(_mm512_fmadd_pd(power, p, power), n);
+  return _mm512_maskz_scalef_pd(some, _mm512_fmadd_pd(power, p, power), n);
 }
 
 // x = 2^e m with m in [3/4, 3/2), and m = (1 + f) / inverse, where the inverse of a number near 1 is 1.
@@ -335,6 +338,37 @@ RL_INLINE __m512 load(const float* from) { return _mm512_loadu_ps(from); }
 RL_INLINE __m512d load(const double* from) { return _mm512_loadu_pd(from); }
 RL_INLINE void store(float* to, __m512 value) { _mm512_storeu_ps(to, value); }
 RL_INLINE void store(double* to, __m512d value) { _mm512_storeu_pd(to, value); }
+
+template <class T>
+using Mask = std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8>;
+struct AllLanes {};
+
+// Lanes that a mask leaves out are those of `otherwise`, and are not stored.
+template <class T, class V>
+RL_INLINE V load(const T* from, AllLanes, V) {
+  return load(from);
+}
+template <class T, class V>
+RL_INLINE void store(T* to, AllLanes, V value) {
+  store(to, value);
+}
+RL_INLINE __m512 load(const float* from, __mmask16 mask, __m512 otherwise) {
+  return _mm512_mask_loadu_ps(otherwise, mask, from);
+}
+RL_INLINE __m512d load(const double* from, __mmask8 mask, __m512d otherwise) {
+  return _mm512_mask_loadu_pd(otherwise, mask, from);
+}
+RL_INLINE void store(float* to, __mmask16 mask, __m512 value) { _mm512_mask_storeu_ps(to, mask, value); }
+RL_INLINE void store(double* to, __mmask8 mask, __m512d value) { _mm512_mask_storeu_pd(to, mask, value); }
+
+RL_INLINE __m512 filled(float value) { return _mm512_set1_ps(value); }
+RL_INLINE __m512d filled(double value) { return _mm512_set1_pd(value); }
+RL_INLINE __m512 larger(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }  // b where a is NaN
+RL_INLINE __m512d larger(__m512d a, __m512d b) { return _mm512_max_pd(a, b); }
+RL_INLINE float largest(__m512 a) { return _mm512_reduce_max_ps(a); }
+RL_INLINE double largest(__m512d a) { return _mm512_reduce_max_pd(a); }
+RL_INLINE float sum(__m512 a) { return _mm512_reduce_add_ps(a); }
+RL_INLINE double sum(__m512d a) { return _mm512_reduce_add_pd(a); }
 
 template <class F, class T>
 struct VectorKernel {
