@@ -33,6 +33,7 @@ MODULES = {
     "utils.checkpoint": "autograd",
     "utils.data": "nn",
     "utils.mobile_optimizer": "mobile",
+    "utils.tensorboard": "nn",
     "vision": "vision",
 }
 """Modules below rushlight."""
