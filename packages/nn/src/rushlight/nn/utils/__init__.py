@@ -23,3 +23,4 @@ from rushlight.nn.utils.memory_format import (
     convert_conv2d_weight_memory_format as convert_conv2d_weight_memory_format,
     convert_conv3d_weight_memory_format as convert_conv3d_weight_memory_format,
 )
+from rushlight.nn.utils.summary import summary as summary
