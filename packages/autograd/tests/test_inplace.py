@@ -195,6 +195,6 @@ def test_results_that_a_rule_can_do_without_may_be_written_to(call):
     y.add_(1).relu_()
     y.sum().backward()
     c, d = (torch.tensor([2.0, 3.0], requires_grad=True) for _ in range(2))
-    getattr(torch, call)(c, d * 2).sum().backward()
+    (getattr(torch, call)(c, d * 2) + 1).relu().sum().backward()
     assert a.grad.tolist() == c.grad.tolist()
     assert b.grad.tolist() == d.grad.tolist()
