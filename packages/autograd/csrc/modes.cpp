@@ -48,11 +48,23 @@ PyObject* mode_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
 // set_grad_enabled acts when it is made; entering it only remembers that leaving undoes it.
 PyObject* set_mode_enter(PyObject*, PyObject*) { Py_RETURN_NONE; }
 
+// Modes come and go in every step of a training loop: a few wait to be used again.
+constexpr int kFreeModes = 8;
+Mode* g_free[kFreeModes];
+int g_nfree = 0;
+
 PyObject* make(PyTypeObject* type, uint32_t set, uint32_t clear) {
-  auto* m = reinterpret_cast<Mode*>(type->tp_alloc(type, 0));
+  Mode* m = g_nfree ? g_free[--g_nfree] : PyObject_New(Mode, type);
   if (!m) return nullptr;
+  Py_SET_REFCNT(m, 1);
+  if (Py_TYPE(m) != type) {
+    Py_INCREF(type);
+    Py_DECREF(Py_TYPE(m));
+    Py_SET_TYPE(m, type);
+  }
   m->set = set;
   m->clear = clear;
+  m->saved_grad = m->saved_inference = 0;
   return object(m);
 }
 
@@ -125,6 +137,10 @@ PyObject* inference_mode_new(PyObject* type, PyObject* const* args, size_t nargs
 }
 
 void dealloc_mode(PyObject* self) {
+  if (g_nfree < kFreeModes) {
+    g_free[g_nfree++] = as_mode(self);
+    return;
+  }
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);

@@ -58,7 +58,10 @@ Node* new_node(PyTypeObject* type, const NodeKind* kind, size_t extra) {
   Node* n;
   if (c < kClasses && g_free[c].n && recyclable(type)) {
     n = g_free[c].nodes[--g_free[c].n];
-    PyObject_InitVar(reinterpret_cast<PyVarObject*>(n), type, static_cast<Py_ssize_t>(c * kStep));
+    Py_SET_REFCNT(n, 1);
+    Py_SET_TYPE(n, type);
+    Py_SET_SIZE(n, static_cast<Py_ssize_t>(c * kStep));
+    Py_INCREF(type);
   } else {
     n = recyclable(type) ? PyObject_GC_NewVar(Node, type, static_cast<Py_ssize_t>(c * kStep))
                          : reinterpret_cast<Node*>(type->tp_alloc(type, 0));
@@ -71,7 +74,7 @@ Node* new_node(PyTypeObject* type, const NodeKind* kind, size_t extra) {
 
 void finish_node(Node* n) {
   n->sequence = ++g_sequence;
-  if (!PyObject_GC_IsTracked(object(n))) PyObject_GC_Track(n);  // tp_alloc has done it already
+  if (recyclable(Py_TYPE(n))) PyObject_GC_Track(n);  // tp_alloc has done it for the others
 }
 
 // A chain of a million nodes must not recurse: whoever comes first destroys all that die meanwhile.

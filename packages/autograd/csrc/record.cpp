@@ -139,8 +139,8 @@ PyObject* record_inplace(Call& c, Rule* rule) {
 PyObject* record(Call& c, void*) {
   return guard([&]() -> PyObject* {
     const Op* op = c.op;
-    bool out_requires_grad = c.out && (c.flags & kRequiresGrad);
-    if (!op->differentiable || !(out_requires_grad || any_requires_grad(c))) return api->redispatch(c);
+    // Views may have a base that came to require grad later; the flags of the call know of the rest.
+    if (!op->differentiable || !(c.flags & kRequiresGrad || any_requires_grad(c))) return api->redispatch(c);
     if (c.out) refuse_out(op);
     if (op->family == Family::Composite) return c.inplace ? inplace_composite(c) : api->redispatch(c);
     Rule* rule = rule_of(op);

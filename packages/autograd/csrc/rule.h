@@ -76,7 +76,7 @@ struct Program {
 };
 
 // What a node keeps of a call.
-struct Save {
+struct alignas(4) Save {
   bool result;  // of the results, otherwise of the arguments
   bool geometry_only;
   uint8_t index;

@@ -348,6 +348,8 @@ PyObject* get_grad_fn(PyObject* self, void*) {
   });
 }
 PyObject* get_is_leaf(PyObject* self, void*) {
+  if (const Tensor* t = as_tensor(self); !t->base)
+    return Py_NewRef(t->flags & kRequiresGrad && t->grad_fn ? Py_False : Py_True);
   return guard([&] { return PyBool_FromLong(is_leaf(as_tensor(self))); });
 }
 PyObject* get_output_nr(PyObject* self, void*) {

@@ -26,7 +26,7 @@ Meta& meta_of(Tensor* t) {
     auto* m = PyObject_GC_New(Meta, g_meta_type);
     if (!m) throw PythonError();
     m->grad = nullptr;
-    m->accumulate = nullptr;
+    m->accumulate = m->spare = nullptr;
     m->hooks = m->after_accumulate = m->tangent = nullptr;
     m->tangent_level = 0;
     m->retains_grad = false;
@@ -51,6 +51,10 @@ int clear_meta(PyObject* self) {
 void dealloc_meta(PyObject* self) {
   PyObject_GC_UnTrack(self);
   clear_meta(self);
+  if (Node* spare = reinterpret_cast<Meta*>(self)->spare) {
+    Py_DECREF(Py_TYPE(spare));
+    PyObject_GC_Del(spare);
+  }
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -106,13 +110,30 @@ Node* accumulate_node(Tensor* t) {  // new reference
     Py_INCREF(m.accumulate);
     return m.accumulate;
   }
-  auto* n = new_node<AccumulateNode>(g_accumulate_type, &accumulate_kind);
+  AccumulateNode* n;
+  if (m.spare) {
+    n = static_cast<AccumulateNode*>(std::exchange(m.spare, nullptr));
+    Py_SET_REFCNT(n, 1);
+  } else {
+    n = new_node<AccumulateNode>(g_accumulate_type, &accumulate_kind);
+  }
   n->tensor = t;
   Py_INCREF(t);
   n->noutputs = 1;
   m.accumulate = n;
   finish_node(n);
   return n;
+}
+
+// A leaf that is used again and again, as a parameter is, keeps its node for the next time.
+void dealloc_accumulate(PyObject* self) {
+  auto* n = reinterpret_cast<AccumulateNode*>(self);
+  Meta* m = meta_if_any(n->tensor);
+  if (!m || m->spare || n->hooks || n->metadata || n->trace) return dealloc_node(self);
+  PyObject_GC_UnTrack(self);
+  if (m->accumulate == n) m->accumulate = nullptr;
+  m->spare = n;
+  Py_DECREF(n->tensor);
 }
 
 PyObject* accumulate_variable(PyObject* self, void*) {
@@ -261,6 +282,7 @@ void retain_grad(Tensor* t) {
 void init_variable_types(PyObject* module) {
   g_meta_type = reinterpret_cast<PyTypeObject*>(Ref<>::check(PyType_FromSpec(&meta_spec)).release());
   g_accumulate_type = new_node_type("AccumulateGrad");
+  g_accumulate_type->tp_dealloc = dealloc_accumulate;
   for (PyGetSetDef* d = accumulate_attributes; d->name; ++d) {
     auto descriptor = Ref<>::check(PyDescr_NewGetSet(g_accumulate_type, d));
     check(PyDict_SetItemString(g_accumulate_type->tp_dict, d->name, descriptor.get()));

@@ -8,6 +8,7 @@ namespace rl {
 struct Meta {
   PyObject_HEAD PyObject* grad;
   Node* accumulate;  // not owned: the live AccumulateGrad node of a leaf
+  Node* spare;       // owned: one that died, to be used again
   PyObject* hooks;   // of a leaf; a computed tensor's are on its node
   PyObject* after_accumulate;
   PyObject* tangent;       // of forward mode, in the level
