@@ -119,7 +119,7 @@ PyObject* grid_sample_kernel(Call& c) {
   return y.release();
 }
 
-// nn::grid_sample_backward(output_grad, input, grid, mode, padding, align_corners)
+// nn::grid_sample_backward(output_grad, input, grid, mode, padding, align_corners, of_input, of_grid)
 PyObject* grid_sample_backward_kernel(Call& c) {
   GridShape s;
   const Tensor *dy = c.args[0].tensor, *input = c.args[1].tensor;
@@ -128,12 +128,13 @@ PyObject* grid_sample_backward_kernel(Call& c) {
   if (dy->numel != s.batch * s.channels * s.points) return fail(c, "output_grad does not fit");
   const Owned grad = contiguous(c.args[0].tensor), x = contiguous(c.args[1].tensor),
               grid = contiguous(c.args[2].tensor);
-  Owned dx = empty_like(input), dgrid = empty_like(c.args[2].tensor);
-  if (!grad || !x || !grid || !dx || !dgrid) return nullptr;
+  Owned dx = c.args[6].to_bool() ? empty_like(input) : Owned();
+  Owned dgrid = c.args[7].to_bool() ? empty_like(c.args[2].tensor) : Owned();
+  if (!grad || !x || !grid || PyErr_Occurred()) return nullptr;
   const int type = type_index(x->dtype);
   if (!run_unlocked(x->numel + dy->numel, [&] {
-        image_kernels().grid_backward_input[type](s, grid.data(), grad.data(), dx.data());
-        image_kernels().grid_backward_grid[type](s, x.data(), grid.data(), grad.data(), dgrid.data());
+        if (dx) image_kernels().grid_backward_input[type](s, grid.data(), grad.data(), dx.data());
+        if (dgrid) image_kernels().grid_backward_grid[type](s, x.data(), grid.data(), grad.data(), dgrid.data());
       })) {
     return nullptr;
   }

@@ -1,5 +1,6 @@
-// Kernels of cross entropy.
+// Kernels of losses.
 #include "bind.h"
+#include "kernels/loss.h"
 #include "kernels/norm.h"
 
 namespace rl {
@@ -139,10 +140,23 @@ PyObject* cross_entropy_call(Call& c) {
   return all ? Py_NewRef(PyTuple_GET_ITEM(all.get(), 0)) : nullptr;
 }
 
+// Hands loops on to core.
+class Loops final : public LoopTable {
+ public:
+  void set(const char* op, DType dtype, Loop loop) override { done = done && api->register_loop(op, dtype, loop) == 0; }
+  bool done = true;
+};
+
+bool register_loops() {
+  Loops loops;
+  RL_ISA_CALL(fill_loss, loops);
+  return loops.done;
+}
+
 }  // namespace
 
 bool register_loss() {
-  return api->register_kernel("nn::cross_entropy_loss", "cpu", cross_entropy_call) == 0 &&
+  return register_loops() && api->register_kernel("nn::cross_entropy_loss", "cpu", cross_entropy_call) == 0 &&
          api->register_kernel("nn::class_loss", "cpu", class_loss_kernel) == 0 &&
          api->register_kernel("nn::class_loss_backward", "cpu", class_loss_backward_kernel) == 0;
 }

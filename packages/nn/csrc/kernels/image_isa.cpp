@@ -10,6 +10,28 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 14;  // products that are worth a thread
 
+// The elements of p at the places of a vector.
+template <class T>
+RL_INLINE inline Vec<T> gather(const T* p, Vec<IntOf<T>> at) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) {
+    return reinterpret_cast<Vec<T>>(_mm512_i32gather_ps(reinterpret_cast<__m512i>(at), p, 4));
+  } else {
+    return reinterpret_cast<Vec<T>>(_mm512_i64gather_pd(reinterpret_cast<__m512i>(at), p, 8));
+  }
+#elif defined(__AVX2__)
+  if constexpr (sizeof(T) == 4) {
+    return reinterpret_cast<Vec<T>>(_mm256_i32gather_ps(p, reinterpret_cast<__m256i>(at), 4));
+  } else {
+    return reinterpret_cast<Vec<T>>(_mm256_i64gather_pd(p, reinterpret_cast<__m256i>(at), 8));
+  }
+#else
+  Vec<T> v;
+  for (int i = 0; i < kLanes<T>; ++i) v[i] = p[at[i]];
+  return v;
+#endif
+}
+
 // -- along lines
 
 // f(Constant<taps>) where that many taps are unrolled, f(Constant<0>) for any number.
@@ -25,12 +47,24 @@ void with_taps(int64_t taps, F f) {
 
 // Rows that lie apart: the places of a tap are next to each other in `places`, as are its weights.
 template <class T, int Taps>
-void resample_row(int64_t taps, int64_t out, const int32_t* places, const T* weights, const T* x, T* y) {
+void resample_row(int64_t taps, int64_t out, const IntOf<T>* places, const T* weights, const T* x, T* y) {
   const int64_t count = Taps != 0 ? Taps : taps;
-  for (int64_t j = 0; j < out; ++j) {
-    T sum = weights[j] * x[places[j]];
-    for (int64_t k = 1; k < count; ++k) sum += weights[k * out + j] * x[places[k * out + j]];
-    y[j] = sum;
+  for (int64_t j = 0; j < out; j += kLanes<T>) {
+    const int64_t n = least(kLanes<T>, out - j);
+    Vec<T> sum{};
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t first = k * out + j;
+      if (n == kLanes<T>) {
+        sum += load(weights + first) * gather(x, load(places + first));
+      } else {
+        sum += load(weights + first, n) * gather(x, load(places + first, n));
+      }
+    }
+    if (n == kLanes<T>) {
+      store<T>(y + j, sum);
+    } else {
+      store<T>(y + j, sum, n);
+    }
   }
 }
 
@@ -73,11 +107,11 @@ void resample(const Resample& r, const void* x_, void* y_) {
     });
     return;
   }
-  const Buffer<int32_t> places(r.out * r.taps);
+  const Buffer<IntOf<T>> places(r.out * r.taps);
   const Buffer<T> by(r.out * r.taps);
   for (int64_t j = 0; j < r.out; ++j) {
     for (int64_t k = 0; k < r.taps; ++k) {
-      places[k * r.out + j] = static_cast<int32_t>(r.places[j * r.taps + k]);
+      places[k * r.out + j] = static_cast<IntOf<T>>(r.places[j * r.taps + k]);
       by[k * r.out + j] = weights[j * r.taps + k];
     }
   }
@@ -119,42 +153,45 @@ void resample_adjoint(const Resample& r, const void* dy_, void* dx_) {
 
 // -- at the places of a grid
 
-constexpr int64_t kBlock = 64;  // points whose places are found together
+constexpr int64_t kBlock = 64;  // points whose places are found together: whole vectors
 
 // The places of a block of points along one dimension, -1 outside, with their weights and the slopes of these.
 template <class T>
 struct Line {
-  int taps;
   T weight[4][kBlock], slope[4][kBlock];
-  int32_t place[4][kBlock];
+  IntOf<T> place[4][kBlock];
 };
 
-// A coordinate in elements, moved into the image as the padding says, and by what its derivative is multiplied.
 template <class T>
-RL_INLINE inline T fold_in(T at, int64_t size, GridPadding padding, bool align_corners, T* factor) {
-  if (padding == GridPadding::Zeros) return at;
-  if (padding == GridPadding::Reflection) {
-    const T low = align_corners ? T(0) : T(-0.5), span = static_cast<T>(align_corners ? size - 1 : size);
-    if (span == 0) {
-      *factor = 0;
-      return 0;
-    }
-    T distance = at - low;
-    if (distance < 0) distance = -distance, *factor = -*factor;
-    const T turns = __builtin_floor(distance / span), extra = distance - turns * span;
-    const bool odd = turns - 2 * __builtin_floor(turns / 2) != 0;
-    if (odd) *factor = -*factor;
+RL_INLINE inline T floor(T x) {
+  if constexpr (sizeof(T) == 4) return __builtin_floorf(x);
+  return __builtin_floor(x);
+}
+template <class T>
+RL_INLINE inline T round(T x) {
+  if constexpr (sizeof(T) == 4) return __builtin_rintf(x);
+  return __builtin_rint(x);
+}
+
+// A coordinate in elements, moved into the image as the padding says, and by what its derivative is multiplied.
+template <GridPadding padding, class T>
+RL_INLINE inline T fold_in(T at, T last, T low, T span, T* factor) {
+  if constexpr (padding == GridPadding::Zeros) return at;
+  if constexpr (padding == GridPadding::Reflection) {
+    const T before = at - low, distance = before < 0 ? -before : before;
+    const T turns = floor(distance / span), extra = distance - turns * span;
+    const bool odd = turns - 2 * floor(turns / 2) != 0;
+    *factor = (before < 0) != odd ? -*factor : *factor;
     at = (odd ? span - extra : extra) + low;
   }
-  const T last = static_cast<T>(size - 1);
-  if (!(at > 0)) *factor = 0, at = 0;
-  if (at >= last) *factor = 0, at = last;
-  return at;
+  *factor = at > 0 && at < last ? *factor : T(0);
+  at = at > 0 ? at : T(0);
+  return at < last ? at : last;
 }
 
 template <class T>
-RL_INLINE inline int32_t inside(T place, int64_t size) {
-  return place >= 0 && place < static_cast<T>(size) ? static_cast<int32_t>(place) : -1;
+RL_INLINE inline IntOf<T> inside(T place, T last) {
+  return static_cast<IntOf<T>>(place >= 0 && place <= last ? place : T(-1));
 }
 
 // The cubic convolution kernel of Keys (1981), a = -0.75, for the four elements around a position; and its slopes.
@@ -170,87 +207,105 @@ RL_INLINE inline void cubic(T share, T* weight, T* slope) {
   slope[2] = -near_slope(1 - share), slope[3] = -far_slope(2 - share);
 }
 
-// Fills the line of coordinate c of `count` points.
-template <class T>
+// Fills the line of dimension d for `count` points.
+template <GridMode mode, GridPadding padding, class T>
 void locate(const GridShape& s, int d, const T* grid, int64_t count, Line<T>* line) {
-  const int64_t size = s.size[d];
-  const int c = s.n - 1 - d;
-  const T scale = static_cast<T>(s.align_corners ? size - 1 : size) / 2;
+  const T last = static_cast<T>(s.size[d] - 1), scale = (s.align_corners ? last : last + 1) / 2;
+  const T half = s.align_corners ? T(0) : T(0.5), low = -half;
+  const T span = s.align_corners && s.size[d] > 1 ? last : last + 1;
+  const int64_t step = s.n, c = s.n - 1 - d;
   for (int64_t b = 0; b < count; ++b) {
-    T factor = scale, at = (grid[b * s.n + c] + 1) * scale - (s.align_corners ? T(0) : T(0.5));
-    if (s.mode != GridMode::Cubic) at = fold_in(at, size, s.padding, s.align_corners, &factor);
-    if (s.mode == GridMode::Nearest) {
-      line->place[0][b] = inside(__builtin_rint(at), size);
+    T factor = scale, at = (grid[b * step + c] + 1) * scale - half;
+    if constexpr (mode != GridMode::Cubic) at = fold_in<padding>(at, last, low, span, &factor);
+    if constexpr (mode == GridMode::Nearest) {
+      line->place[0][b] = inside(round(at), last);
       line->weight[0][b] = 1, line->slope[0][b] = 0;
-      continue;
-    }
-    const T first = __builtin_floor(at), share = at - first;
-    if (s.mode == GridMode::Linear) {
-      line->place[0][b] = inside(first, size), line->place[1][b] = inside(first + 1, size);
+    } else if constexpr (mode == GridMode::Linear) {
+      const T first = floor(at), share = at - first;
+      line->place[0][b] = inside(first, last), line->place[1][b] = inside(first + 1, last);
       line->weight[0][b] = 1 - share, line->weight[1][b] = share;
       line->slope[0][b] = -factor, line->slope[1][b] = factor;
-      continue;
-    }
-    T weight[4], slope[4], unused = 1;
-    cubic(share, weight, slope);
-    for (int k = 0; k < 4; ++k) {
-      const T place = fold_in(first + static_cast<T>(k - 1), size, s.padding, s.align_corners, &unused);
-      line->place[k][b] = inside(place, size);
-      line->weight[k][b] = weight[k], line->slope[k][b] = slope[k] * factor;
+    } else {
+      const T first = floor(at);
+      T weight[4], slope[4], unused = 1;
+      cubic(at - first, weight, slope);
+      for (int k = 0; k < 4; ++k) {
+        const T place = fold_in<padding>(first + static_cast<T>(k - 1), last, low, span, &unused);
+        line->place[k][b] = inside(place, last);
+        line->weight[k][b] = weight[k], line->slope[k][b] = slope[k] * factor;
+      }
     }
   }
 }
 
+template <GridMode mode, class T>
+void locate(const GridShape& s, int d, const T* grid, int64_t count, Line<T>* line) {
+  switch (s.padding) {
+    case GridPadding::Zeros: return locate<mode, GridPadding::Zeros>(s, d, grid, count, line);
+    case GridPadding::Border: return locate<mode, GridPadding::Border>(s, d, grid, count, line);
+    case GridPadding::Reflection: return locate<mode, GridPadding::Reflection>(s, d, grid, count, line);
+  }
+}
+
 // The elements around a block of points: flat positions in a plane, -1 outside, and weights.
-template <class T, int N, int Taps>
+template <class T, int N, GridMode mode>
 struct Corners {
-  static constexpr int count = N == 2 ? Taps * Taps : Taps * Taps * Taps;
+  static constexpr int taps = mode == GridMode::Nearest ? 1 : mode == GridMode::Linear ? 2 : 4;
+  static constexpr int count = N == 2 ? taps * taps : taps * taps * taps;
   Line<T> lines[N];
-  int32_t place[count][kBlock];
+  IntOf<T> place[count][kBlock];
   T weight[count][kBlock];
   bool all_inside;
 
   static constexpr int tap(int corner, int d) {  // of dimension d; the last one runs fastest
-    for (int e = N - 1; e > d; --e) corner /= Taps;
-    return corner % Taps;
+    for (int e = N - 1; e > d; --e) corner /= taps;
+    return corner % taps;
   }
 
   void find(const GridShape& s, const T* grid, int64_t points) {
-    for (int d = 0; d < N; ++d) locate(s, d, grid, points, &lines[d]);
-    all_inside = true;
+    for (int d = 0; d < N; ++d) locate<mode>(s, d, grid, points, &lines[d]);
+    IntOf<T> sizes[N], any_outside = 0;
+    for (int d = 0; d < N; ++d) sizes[d] = static_cast<IntOf<T>>(s.size[d]);
     for (int k = 0; k < count; ++k) {
-      int32_t lowest = 0;
       for (int64_t b = 0; b < points; ++b) {
-        int32_t at = 0, outside = 0;
+        IntOf<T> at = 0, outside = 0;
         T by = 1;
         for (int d = 0; d < N; ++d) {
-          const int32_t i = lines[d].place[tap(k, d)][b];
+          const IntOf<T> i = lines[d].place[tap(k, d)][b];
           outside |= i;
-          at = at * static_cast<int32_t>(s.size[d]) + i;
+          at = at * sizes[d] + i;
           by *= lines[d].weight[tap(k, d)][b];
         }
+        any_outside |= outside;
         place[k][b] = outside < 0 ? -1 : at;
         weight[k][b] = by;
-        lowest = place[k][b] < lowest ? place[k][b] : lowest;
       }
-      all_inside = all_inside && lowest == 0;
+      for (int64_t b = points; b < kBlock; ++b) place[k][b] = 0, weight[k][b] = 0;
     }
+    all_inside = any_outside >= 0;
+  }
+
+  // Corner k of the points from b on, in a plane of the image; 0 outside.
+  RL_INLINE Vec<T> value(const T* plane, int k, int64_t b) const {
+    const Vec<IntOf<T>> at = load(place[k] + b);
+    if (all_inside) return gather(plane, at);
+    const auto outside = at < 0;
+    return outside ? Vec<T>{} : gather(plane, outside ? Vec<IntOf<T>>{} : at);
   }
 };
 
 // f(Corners) for the dimensions and the mode.
 template <class T, class F>
 void with_corners(const GridShape& s, F f) {
-  static_assert(sizeof(T) >= 4);
   if (s.n == 2) {
     switch (s.mode) {
-      case GridMode::Nearest: return f(static_cast<Corners<T, 2, 1>*>(nullptr));
-      case GridMode::Linear: return f(static_cast<Corners<T, 2, 2>*>(nullptr));
-      case GridMode::Cubic: return f(static_cast<Corners<T, 2, 4>*>(nullptr));
+      case GridMode::Nearest: return f(static_cast<Corners<T, 2, GridMode::Nearest>*>(nullptr));
+      case GridMode::Linear: return f(static_cast<Corners<T, 2, GridMode::Linear>*>(nullptr));
+      case GridMode::Cubic: return f(static_cast<Corners<T, 2, GridMode::Cubic>*>(nullptr));
     }
   }
-  if (s.mode == GridMode::Nearest) return f(static_cast<Corners<T, 3, 1>*>(nullptr));
-  f(static_cast<Corners<T, 3, 2>*>(nullptr));
+  if (s.mode == GridMode::Nearest) return f(static_cast<Corners<T, 3, GridMode::Nearest>*>(nullptr));
+  f(static_cast<Corners<T, 3, GridMode::Linear>*>(nullptr));
 }
 
 int64_t plane_of(const GridShape& s) { return s.size[0] * s.size[1] * (s.n == 3 ? s.size[2] : 1); }
@@ -280,59 +335,58 @@ void grid(const GridShape& s, const void* x_, const void* grid_, void* y_) {
       for (int64_t c = 0; c < s.channels; ++c) {
         const T* from = x + (image * s.channels + c) * plane;
         T* to = y + (image * s.channels + c) * s.points + first;
-        if (at.all_inside) {
-          for (int64_t b = 0; b < points; ++b) {
-            T sum = 0;
-            for (int k = 0; k < Found::count; ++k) sum += at.weight[k][b] * from[at.place[k][b]];
-            to[b] = sum;
-          }
-        } else {
-          for (int64_t b = 0; b < points; ++b) {
-            T sum = 0;
-            for (int k = 0; k < Found::count; ++k) {
-              const int32_t place = at.place[k][b];
-              const T value = from[place < 0 ? 0 : place];
-              sum += place < 0 ? T(0) : at.weight[k][b] * value;
-            }
-            to[b] = sum;
-          }
+        for (int64_t b = 0; b < points; b += kLanes<T>) {
+          Vec<T> sum{};
+          for (int k = 0; k < Found::count; ++k) sum += load(at.weight[k] + b) * at.value(from, k, b);
+          store<T>(to + b, sum, least(kLanes<T>, points - b));
         }
       }
     });
   });
 }
 
+constexpr int64_t kChannels = 8;  // that share the search for places
+
+// Adds a block of points to planes of the image. Several channels in turn keep additions to one place apart.
+template <class T, class Found>
+void scatter_block(const GridShape& s, const Found& at, int64_t points, int64_t channels, int64_t plane, const T* dy,
+                   T* dx) {
+  for (int64_t b = 0; b < points; ++b) {
+    for (int k = 0; k < Found::count; ++k) {
+      if (at.place[k][b] < 0) continue;
+      T* to = dx + at.place[k][b];
+      const T by = at.weight[k][b];
+      if (channels == kChannels) {
+        for (int64_t c = 0; c < kChannels; ++c) to[c * plane] += by * dy[c * s.points + b];
+      } else {
+        for (int64_t c = 0; c < channels; ++c) to[c * plane] += by * dy[c * s.points + b];
+      }
+    }
+  }
+}
+
 template <class T>
 void grid_backward_input(const GridShape& s, const void* grid_, const void* dy_, void* dx_) {
   const T *grid = static_cast<const T*>(grid_), *dy = static_cast<const T*>(dy_);
   T* dx = static_cast<T*>(dx_);
-  const int64_t plane = plane_of(s);
-  constexpr int64_t kChannels = 8;  // that share the search for places
-  const int64_t groups = parts(s.channels, kChannels);
+  const int64_t plane = plane_of(s), groups = parts(s.channels, kChannels);
   with_corners<T>(s, [&](auto* kind) {
     using Found = std::remove_pointer_t<decltype(kind)>;
-    parallel_for(0, s.batch * groups, kGrain / (s.points * Found::count * kChannels + 1) + 1,
-                 [&](int64_t begin, int64_t end) {
-                   Found at;
-                   for (int64_t task = begin; task < end; ++task) {
-                     const int64_t image = task / groups, channel = task % groups * kChannels;
-                     const int64_t last = least(channel + kChannels, s.channels);
-                     T* to = dx + image * s.channels * plane;
-                     for (int64_t i = channel * plane; i < last * plane; ++i) to[i] = T(0);
-                     for (int64_t first = 0; first < s.points; first += kBlock) {
-                       const int64_t points = least(kBlock, s.points - first);
-                       at.find(s, grid + (image * s.points + first) * s.n, points);
-                       for (int64_t c = channel; c < last; ++c) {
-                         const T* from = dy + (image * s.channels + c) * s.points + first;
-                         for (int k = 0; k < Found::count; ++k) {
-                           for (int64_t b = 0; b < points; ++b) {
-                             if (at.place[k][b] >= 0) to[c * plane + at.place[k][b]] += at.weight[k][b] * from[b];
-                           }
-                         }
-                       }
-                     }
-                   }
-                 });
+    const int64_t grain = kGrain / (s.points * Found::count * kChannels + 1) + 1;
+    parallel_for(0, s.batch * groups, grain, [&](int64_t begin, int64_t end) {
+      Found at;
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t image = task / groups, channel = task % groups * kChannels;
+        const int64_t channels = least(kChannels, s.channels - channel), number = image * s.channels + channel;
+        T* to = dx + number * plane;
+        for (int64_t i = 0; i < channels * plane; ++i) to[i] = T(0);
+        for (int64_t first = 0; first < s.points; first += kBlock) {
+          const int64_t points = least(kBlock, s.points - first);
+          at.find(s, grid + (image * s.points + first) * s.n, points);
+          scatter_block(s, at, points, channels, plane, dy + number * s.points + first, to);
+        }
+      }
+    });
   });
 }
 
@@ -350,12 +404,9 @@ void grid_backward_grid(const GridShape& s, const void* x_, const void* grid_, c
       for (int64_t c = 0; c < s.channels; ++c) {
         const T* from = x + (image * s.channels + c) * plane;
         const T* slope = dy + (image * s.channels + c) * s.points + first;
-        for (int k = 0; k < Found::count; ++k) {
-          for (int64_t b = 0; b < points; ++b) {
-            const int32_t place = at.place[k][b];
-            const T value = from[place < 0 ? 0 : place];
-            sum[k][b] += place < 0 ? T(0) : slope[b] * value;
-          }
+        for (int64_t b = 0; b < points; b += kLanes<T>) {
+          const Vec<T> by = load(slope + b, least(kLanes<T>, points - b));
+          for (int k = 0; k < Found::count; ++k) store<T>(sum[k] + b, load(sum[k] + b) + by * at.value(from, k, b));
         }
       }
       T* to = dgrid + (image * s.points + first) * s.n;

@@ -8,6 +8,7 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample
+from rushlight.nn._ops_error import _bce_logits
 from rushlight.nn._precision import wide
 
 
@@ -92,9 +93,11 @@ pdist = _record(
 def bce_with_logits_composite(
     self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
 ) -> Tensor:
-    softplus_minus = rl.log1p(rl.exp(-self.abs())) + rl.clamp(-self, min=0)  # log(1 + exp(-self))
-    factor = 1 if pos_weight is None else (pos_weight - 1) * target + 1
-    loss = (1 - target) * self + factor * softplus_minus
+    if pos_weight is None:
+        loss = _bce_logits.operator(self, target)
+    else:
+        softplus_minus = rl.log1p(rl.exp(-self.abs())) + rl.clamp(-self, min=0)  # log(1 + exp(-self))
+        loss = (1 - target) * self + ((pos_weight - 1) * target + 1) * softplus_minus
     return reduced(loss if weight is None else loss * weight, reduction)
 
 

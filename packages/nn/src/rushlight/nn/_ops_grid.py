@@ -87,18 +87,28 @@ def grid_sample_composite(input: Tensor, grid: Tensor, mode: int, padding: int, 
 
 
 def _grid_sample_backward(
-    output_grad: Tensor, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool
+    output_grad: Tensor,
+    input: Tensor,
+    grid: Tensor,
+    mode: int,
+    padding: int,
+    align_corners: bool,
+    of_input: bool,
+    of_grid: bool,
 ) -> Any:
     def forward(input: Tensor, grid: Tensor) -> Tensor:
         return grid_sample_composite(input, grid, mode, padding, align_corners)
 
     found = vjp(forward, (input, grid), output_grad)
-    return tuple(rl.zeros_like(t) if g is None else g for g, t in zip(found, (input, grid), strict=True))
+    grads = (rl.zeros_like(t) if g is None else g for g, t in zip(found, (input, grid), strict=True))
+    return tuple(g if wanted else None for g, wanted in zip(grads, (of_input, of_grid), strict=True))
 
 
-def grid_sample_grad(grad: Tensor, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Any:
+def grid_sample_grad(
+    grad: Tensor, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool, needs: Sequence[bool]
+) -> Any:
     backward = _grid_sample_backward if rl.is_grad_enabled() else grid_sample_backward.operator
-    return backward(grad, input, grid, mode, padding, align_corners)
+    return backward(grad, input, grid, mode, padding, align_corners, *needs)
 
 
 _OPTIONS = "int mode, int padding, bool align_corners"
@@ -137,16 +147,28 @@ grid_sample = (
 )
 grid_sample_backward = (
     Op(
-        f"nn::grid_sample_backward(Tensor output_grad, Tensor input, Tensor grid, {_OPTIONS}) -> (Tensor, Tensor)",
+        f"nn::grid_sample_backward(Tensor output_grad, Tensor input, Tensor grid, {_OPTIONS}, bool of_input, "
+        "bool of_grid) -> (Tensor, Tensor)",
         method=False,
         out=False,
         differentiable=False,
-        doc="The gradients of `grid_sample` with respect to its input and grid.",
+        doc="The gradients of `grid_sample` with respect to its input and grid, None for those that are not wanted.",
     )
     .composite(_grid_sample_backward)
     .samples(
         lambda make, dtype: (
-            Sample((make(2, 3, 3, 2), make(2, 3, 4, 5), make(2, 3, 2, 2, low=-1.3, high=1.3), mode, padding, False))
+            Sample(
+                (
+                    make(2, 3, 3, 2),
+                    make(2, 3, 4, 5),
+                    make(2, 3, 2, 2, low=-1.3, high=1.3),
+                    mode,
+                    padding,
+                    False,
+                    True,
+                    True,
+                )
+            )
             for mode in (BILINEAR, NEAREST, BICUBIC)
             for padding in (ZEROS, BORDER, REFLECTION)
             if dtype.is_floating_point and dtype.itemsize >= 4

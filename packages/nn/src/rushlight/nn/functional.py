@@ -960,7 +960,7 @@ def mse_loss(
     """``(input - target) ** 2``, reduced; `weight` is a factor for each element."""
     reduction = _reduction(size_average, reduce, reduction)
     input, target = _same_shape("mse_loss", input, target)
-    return _weighted((input - target) ** 2, weight, reduction)
+    return _weighted(_ops._squared_error(input, target), weight, reduction)
 
 
 def l1_loss(
@@ -1000,10 +1000,9 @@ def smooth_l1_loss(
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss does not support negative values for beta, got beta={beta}.")
     input, target = _same_shape("smooth_l1_loss", input, target)
-    distance = (input - target).abs()
     if beta == 0:
-        return _reduced(distance, reduction)
-    return _reduced(rl.where(distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta), reduction)
+        return _reduced((input - target).abs(), reduction)
+    return _reduced(_ops._smooth_l1(input, target, beta), reduction)
 
 
 def huber_loss(
@@ -1013,9 +1012,7 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta, got delta={delta}.")
     input, target = _same_shape("huber_loss", input, target)
-    distance = (input - target).abs()
-    loss = rl.where(distance < delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta))
-    return _weighted(loss, weight, reduction)
+    return _weighted(_ops._huber(input, target, delta), weight, reduction)
 
 
 def binary_cross_entropy(
@@ -1198,7 +1195,7 @@ def soft_margin_loss(
 ) -> Tensor:
     """``log(1 + exp(-target * input))``, reduced; `target` is 1 or -1."""
     reduction = _reduction(size_average, reduce, reduction)
-    return _reduced(rl.log1p(rl.exp(-target * input)), reduction)
+    return _reduced(_ops._soft_margin(input, target), reduction)
 
 
 def cosine_embedding_loss(
