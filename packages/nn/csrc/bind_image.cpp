@@ -249,10 +249,40 @@ PyObject* max_regions_kernel(Call& c) {
   return tuple_of({&y, &index});
 }
 
+// -- channels as pixels
+
+// pixel_shuffle(input, upscale_factor) and pixel_unshuffle(input, downscale_factor)
+template <bool back>
+PyObject* pixel_shuffle_kernel(Call& c) {
+  Tensor* input = c.args[0].tensor;
+  const int64_t r = c.args[1].to_int();
+  const int n = input->ndim;
+  if (n < 3 || r < 1 || r > 1 << 15) return run_composite(c);
+  int64_t sizes[kMaxRank];
+  for (int d = 0; d < n; ++d) sizes[d] = input->sizes[d];
+  int64_t &channels = sizes[n - 3], &height = sizes[n - 2], &width = sizes[n - 1];
+  if (back ? height % r != 0 || width % r != 0 : channels % (r * r) != 0) return run_composite(c);
+  if (back) {
+    channels *= r * r, height /= r, width /= r;
+  } else {
+    channels /= r * r, height *= r, width *= r;
+  }
+  const Owned x = contiguous(input);
+  Owned y = empty(n, sizes, input->dtype);
+  if (!x || !y) return nullptr;
+  const int64_t* small = back ? sizes : input->sizes;
+  const int64_t* few = back ? input->sizes : sizes;
+  const PixelShape s{product(few, 0, n - 2), r, small[n - 2], small[n - 1], itemsize(x->dtype)};
+  if (y->numel != 0 && !run_unlocked(y->numel, [&] { pixel_shuffle(s, back, x.data(), y.data()); })) return nullptr;
+  return y.release();
+}
+
 }  // namespace
 
 bool register_image() {
-  return api->register_kernel("nn::resample", "cpu", resample_kernel<false>) == 0 &&
+  return api->register_kernel("pixel_shuffle", "cpu", pixel_shuffle_kernel<false>) == 0 &&
+         api->register_kernel("pixel_unshuffle", "cpu", pixel_shuffle_kernel<true>) == 0 &&
+         api->register_kernel("nn::resample", "cpu", resample_kernel<false>) == 0 &&
          api->register_kernel("nn::resample_adjoint", "cpu", resample_kernel<true>) == 0 &&
          api->register_kernel("nn::grid_sample", "cpu", grid_sample_kernel) == 0 &&
          api->register_kernel("nn::grid_sample_backward", "cpu", grid_sample_backward_kernel) == 0 &&

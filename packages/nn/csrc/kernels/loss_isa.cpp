@@ -18,20 +18,20 @@ RL_INLINE T bounded_log(T y) {
 
 void fill_loss(LoopTable& table) {
   Registrar ops(table);
-  ops.binary<Floats>("_squared_error", [](auto x, auto target) { return (x - target) * (x - target); });
-  ops.add<2, 1, Floats>("_smooth_l1", [](auto x, auto target, const auto* p) {
+  ops.binary<Floats>("nn::_squared_error", [](auto x, auto target) { return (x - target) * (x - target); });
+  ops.add<2, 1, Floats>("nn::_smooth_l1", [](auto x, auto target, const auto* p) {
     const auto d = vm::abs(x - target);
     return d < p[0] ? d * d * (1 / (2 * p[0])) : d - p[0] / 2;
   });
-  ops.add<2, 1, Floats>("_huber", [](auto x, auto target, const auto* p) {
+  ops.add<2, 1, Floats>("nn::_huber", [](auto x, auto target, const auto* p) {
     const auto d = vm::abs(x - target);
     return d < p[0] ? d * d / 2 : p[0] * (d - p[0] / 2);
   });
-  ops.binary<Floats>("_bce", [](auto x, auto target) {
+  ops.binary<Floats>("nn::_bce", [](auto x, auto target) {
     return (target - 1) * bounded_log(vm::log1p(-x)) - target * bounded_log(vm::log(x));
   });
-  ops.binary<Floats>("_bce_logits", [](auto x, auto target) { return (1 - target) * x + vm::softplus(-x); });
-  ops.binary<Floats>("_soft_margin", [](auto x, auto target) { return vm::log1p(vm::exp(-target * x)); });
+  ops.binary<Floats>("nn::_bce_logits", [](auto x, auto target) { return (1 - target) * x + vm::softplus(-x); });
+  ops.binary<Floats>("nn::_soft_margin", [](auto x, auto target) { return vm::log1p(vm::exp(-target * x)); });
 }
 
 }  // namespace RL_ISA

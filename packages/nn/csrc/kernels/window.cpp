@@ -131,6 +131,38 @@ void max_regions_typed(const PoolShape& s, int n, const int64_t* begin, const in
   });
 }
 
+struct Bytes16 {
+  uint64_t low, high;
+};
+
+template <class T>
+void shuffle(const PixelShape& s, bool back, const T* x, T* y) {
+  const int64_t r = s.factor, rows = s.blocks * s.height, plane = s.height * s.width;
+  parallel_for(0, rows, kGrain / (r * r * s.width + 1) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t block = row / s.height, h = row % s.height;
+      for (int64_t i = 0; i < r; ++i) {
+        const int64_t whole = ((block * s.height + h) * r + i) * r * s.width;
+        const int64_t part = (block * r + i) * r * plane + h * s.width;
+        if (r == 2 && !back) {  // both at once, as vectors
+          const T *first = x + part, *second = first + plane;
+          for (int64_t w = 0; w < s.width; ++w) y[whole + 2 * w] = first[w], y[whole + 2 * w + 1] = second[w];
+          continue;
+        }
+        for (int64_t j = 0; j < r; ++j) {
+          for (int64_t w = 0; w < s.width; ++w) {
+            if (back) {
+              y[part + j * plane + w] = x[whole + w * r + j];
+            } else {
+              y[whole + w * r + j] = x[part + j * plane + w];
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
 template <class T>
 const T* cast(const void* p) {
   return static_cast<const T*>(p);
@@ -155,6 +187,16 @@ void max_regions(DType dtype, const PoolShape& s, int n, const int64_t* begin, c
   if (dtype == DType::Float64)
     return max_regions_typed(s, n, begin, end, stride, cast<double>(x), cast<double>(y), index);
   max_regions_typed(s, n, begin, end, stride, cast<float>(x), cast<float>(y), index);
+}
+
+void pixel_shuffle(const PixelShape& s, bool back, const void* x, void* y) {
+  switch (s.itemsize) {
+    case 1: return shuffle(s, back, cast<uint8_t>(x), cast<uint8_t>(y));
+    case 2: return shuffle(s, back, cast<uint16_t>(x), cast<uint16_t>(y));
+    case 4: return shuffle(s, back, cast<uint32_t>(x), cast<uint32_t>(y));
+    case 8: return shuffle(s, back, cast<uint64_t>(x), cast<uint64_t>(y));
+    default: return shuffle(s, back, cast<Bytes16>(x), cast<Bytes16>(y));
+  }
 }
 
 }  // namespace rl

@@ -15,4 +15,11 @@ void fold(DType dtype, const PoolShape& s, const void* dy, void* dx);
 void max_regions(DType dtype, const PoolShape& s, int n, const int64_t* begin, const int64_t* end, int64_t stride,
                  const void* x, void* y, int64_t* index);
 
+// Blocks of factor x factor planes (height, width) as one plane with the elements of a block side by side, or with
+// `back` such planes as blocks; of any element size that a tensor has.
+struct PixelShape {
+  int64_t blocks, factor, height, width, itemsize;
+};
+void pixel_shuffle(const PixelShape& s, bool back, const void* x, void* y);
+
 }  // namespace rl

@@ -8,7 +8,7 @@ from typing import Any
 
 import rushlight as rl
 from rushlight import Tensor
-from rushlight._op import COMPOSITE, Op, Sample
+from rushlight._op import COMPOSITE, FUNCTION, Op, Sample
 from rushlight.nn._precision import wide
 from rushlight.nn._windows import Sizes, offsets, pad, shifted
 
@@ -224,11 +224,13 @@ def channel_shuffle_composite(input: Tensor, groups: int) -> Tensor:
     return input.unflatten(1, (groups, channels // groups)).transpose(1, 2).flatten(1, 2).contiguous()
 
 
-def _record(name: str, argument: str, doc: str, composite: Callable[..., Tensor], *shapes: Any) -> Op:
-    return (
-        Op(f"{name}(Tensor input, int {argument}) -> Tensor", family=COMPOSITE, method=False, out=False, doc=doc)
-        .composite(composite)
-        .samples(lambda make, dtype: (Sample((make(*shape), factor)) for *shape, factor in shapes))
+def _record(name: str, argument: str, doc: str, composite: Callable[..., Tensor], grad: str | None, *shapes: Any) -> Op:
+    family = COMPOSITE if grad is None else FUNCTION
+    op = Op(f"{name}(Tensor input, int {argument}) -> Tensor", family=family, method=False, out=False, doc=doc)
+    if grad is not None:
+        op.grad(input=grad)
+    return op.composite(composite).samples(
+        lambda make, dtype: (Sample((make(*shape), factor)) for *shape, factor in shapes)
     )
 
 
@@ -245,6 +247,7 @@ pixel_shuffle = _record(
         (*, C, H * r, W * r).
     """,
     pixel_shuffle_composite,
+    "pixel_unshuffle(grad, upscale_factor)",
     (2, 8, 3, 2, 2),
     (9, 2, 2, 3),
 )
@@ -261,6 +264,7 @@ pixel_unshuffle = _record(
         (*, C * r * r, H, W).
     """,
     pixel_unshuffle_composite,
+    "pixel_shuffle(grad, downscale_factor)",
     (2, 2, 6, 4, 2),
     (1, 6, 6, 3),
 )
@@ -277,6 +281,7 @@ channel_shuffle = _record(
         The shape of `input`.
     """,
     channel_shuffle_composite,
+    None,
     (2, 6, 3, 2),
     (1, 6, 2, 2, 3),
 )
