@@ -30,24 +30,17 @@ int64_t count(const Dim* dims, int n) {
   return total;
 }
 
-// Byte offset of the i-th index over the dimensions, the last varying fastest.
-int64_t offset_of(const Dim* dims, int n, int64_t i) {
-  int64_t offset = 0;
-  for (int d = n - 1; d >= 0; --d) {
-    offset += i % dims[d].size * dims[d].stride;
+// The sum over dimensions of the i-th index, the last varying fastest, times a stride. The first needs no division.
+int64_t place_of(const Dim* dims, int n, int64_t i, int64_t Dim::* stride) {
+  int64_t place = 0;
+  for (int d = n - 1; d > 0; --d) {
+    place += i % dims[d].size * (dims[d].*stride);
     i /= dims[d].size;
   }
-  return offset;
+  return n > 0 ? place + i * (dims[0].*stride) : 0;
 }
-
-int64_t out_index(const Dim* dims, int n, int64_t i) {
-  int64_t offset = 0;
-  for (int d = n - 1; d >= 0; --d) {
-    offset += i % dims[d].size * dims[d].out;
-    i /= dims[d].size;
-  }
-  return offset;
-}
+int64_t offset_of(const Dim* dims, int n, int64_t i) { return place_of(dims, n, i, &Dim::stride); }
+int64_t out_index(const Dim* dims, int n, int64_t i) { return place_of(dims, n, i, &Dim::out); }
 
 // Merges neighbours that are one run of memory (and, where kept, of the output).
 int merge_dims(Dim* dims, int n) {
@@ -230,7 +223,7 @@ void Reduction::reduce_blocks(int64_t offset, int64_t m, int64_t first, int64_t 
   if (runs_ > 1) return reduce_runs(offset, first, last, cascade, buffer);
   const Dim& inner = reduced_[nreduced_ - 1];
   for (int64_t b = first; b < last;) {
-    const int64_t outer = b / inner_blocks_;
+    const int64_t outer = inner_blocks_ == 1 ? b : b / inner_blocks_;
     const char* in = in_ + offset + offset_of(reduced_, nreduced_ - 1, outer);
     const int64_t run_end = std::min(last, (outer + 1) * inner_blocks_);
     for (; b < run_end; ++b) {
@@ -319,7 +312,8 @@ void Reduction::run() {
     Scratch memory(static_cast<size_t>(level_bytes + (loads ? kBufferBytes : 0)));
     char *levels = memory.as<char>(), *buffer = levels + level_bytes;
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t g = t % groups, j = t / groups % tiles * tile, o = t / groups / tiles;
+      const int64_t unit = groups == 1 ? t : t / groups, g = t - unit * groups;
+      const int64_t o = tiles == 1 ? unit : unit / tiles, j = (unit - o * tiles) * tile;
       const int64_t m = std::min(tile, column_.size - j);
       Cascade cascade(kernel_, levels, m);
       reduce_blocks(offset_of(kept_, nkept_, o) + j * column_.stride, m, g * group, std::min(blocks, (g + 1) * group),

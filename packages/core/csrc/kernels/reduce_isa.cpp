@@ -1,5 +1,6 @@
 // The blocks of reductions, vectorised by the compiler: accumulators are small arrays of independent lanes.
 #include <math.h>
+#include <type_traits>
 
 #include "reduce.h"
 #include "rushlight/half.h"
@@ -238,9 +239,42 @@ typename Op::Acc fold(const typename Op::W* v, int64_t n, double p) {
   return lanes[0];
 }
 
+// The same for plain sums of floats in vectors, which the compiler would take apart at the ends of a row.
+template <class T>
+T sum_of(const T* v, int64_t n) {
+  constexpr int kWidth = 64 / sizeof(T);
+  typedef T Vector __attribute__((vector_size(64)));
+  typedef std::conditional_t<sizeof(T) == 4, int32_t, int64_t> Lane;
+  typedef Lane Lanes __attribute__((vector_size(64)));
+  if (n < kWidth) return fold<SumOf<T>>(v, n, 0);
+  const auto at = [v](int64_t i) {
+    Vector x;
+    __builtin_memcpy(&x, v + i, sizeof x);
+    return x;
+  };
+  Vector sums[4] = {};
+  int64_t i = 0;
+  for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
+    for (int k = 0; k < 4; ++k) sums[k] += at(i + k * kWidth);
+  }
+  for (; i + kWidth <= n; i += kWidth) sums[0] += at(i);
+  // The last vector once more, without what is counted already.
+  Lanes lane;
+  for (int k = 0; k < kWidth; ++k) lane[k] = k;
+  sums[1] += lane >= static_cast<Lane>(kWidth - (n - i)) ? at(n - kWidth) : Vector{};
+  Vector sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  for (Lane half = kWidth / 2; half >= 1; half /= 2) sum += __builtin_shuffle(sum, (lane + half) & (kWidth - 1));
+  return sum[0];
+}
+
 template <class Op>
 void row(const void* v, int64_t n, int64_t, void* acc, const ReduceParams& params) {
-  *static_cast<typename Op::Acc*>(acc) = fold<Op>(static_cast<const typename Op::W*>(v), n, params.p);
+  using W = typename Op::W;
+  if constexpr (std::is_same_v<Op, SumOf<float>> || std::is_same_v<Op, SumOf<double>>) {
+    *static_cast<W*>(acc) = sum_of(static_cast<const W*>(v), n);
+  } else {
+    *static_cast<typename Op::Acc*>(acc) = fold<Op>(static_cast<const W*>(v), n, params.p);
+  }
 }
 
 template <class W>
