@@ -3,7 +3,7 @@
 #include <complex>
 #include <numeric>
 
-#include "kernel.h"
+#include "blocked.h"
 
 namespace rl {
 
@@ -24,9 +24,7 @@ void cholesky(const Tensor* a, bool upper, Owned& factor, Owned& info) {
       for (int64_t i = begin; i < end; ++i) {
         T* m = data_of<T>(factor, i);
         from.rows(i, m);
-        int order = as_int(n), ld = leading(n), code = 0;
-        char uplo = upper ? 'L' : 'U';
-        if (n) lapack<T>.potrf(&uplo, &order, m, &ld, &code);
+        int code = factor_cholesky<T>(n, upper ? Matrix<T>(m, n) : Matrix<T>(m, n, 1));
         for (int64_t k = 0; k < n && !code; ++k)  // LAPACK lets NaN pass
           if (std::isnan(real(m[k * (n + 1)]))) code = as_int(k + 1);
         info.data<int32_t>()[i] = code;
@@ -76,9 +74,7 @@ PyObject* lu_any(Call& call, const char* op, bool with_info) {
         for (int64_t i = begin; i < end; ++i) {
           T* x = data_of<T>(lu, i);
           from.columns(i, x);
-          int height = as_int(m), width = as_int(n), ld = leading(m), code = 0;
-          if (least) lapack<T>.getrf(&height, &width, x, &ld, pivots.data<int32_t>() + i * least, &code);
-          info.data<int32_t>()[i] = code;
+          info.data<int32_t>()[i] = factor_lu(m, n, x, m, pivots.data<int32_t>() + i * least);
         }
       });
     });
@@ -142,9 +138,18 @@ PyObject* inv_any(Call& call, const char* op, bool with_info) {
           return lanes<T>().inv(Rows<T>(from, begin, end), n, end - begin, data_of<T>(inverse, begin),
                                 info.data<int32_t>() + begin);
         std::vector<int> pivots(static_cast<size_t>(n));
-        std::vector<T> work(static_cast<size_t>(size));
+        const bool large = n >= kBlockedFrom<T>;
+        std::vector<T> work(static_cast<size_t>(size)), lu(large ? static_cast<size_t>(n) * static_cast<size_t>(n) : 0);
         for (int64_t i = begin; i < end; ++i) {
           T* m = data_of<T>(inverse, i);
+          if (large) {
+            from.rows(i, lu.data());
+            info.data<int32_t>()[i] = factor_lu<T>(n, n, lu.data(), n, pivots.data());
+            std::fill(m, m + lu.size(), T(0));
+            for (int64_t k = 0; k < n; ++k) m[k * (n + 1)] = T(1);
+            solve_lu<T>('N', n, n, lu.data(), n, pivots.data(), m, n);
+            continue;
+          }
           from.rows(i, m);
           int failed = 0, order = n, stride = ld, length = size;
           if (n) l.getrf(&order, &order, m, &stride, pivots.data(), &failed);
@@ -186,10 +191,9 @@ void with_diagonals(const Tensor* a, F&& body) {
         from.columns(i, lu.data());
       else
         from.rows(i, lu.data());
-      int order = as_int(n), ld = leading(n), code = 0;
-      if (n) lapack<T>.getrf(&order, &order, lu.data(), &ld, pivots.data(), &code);
+      factor_lu(n, n, lu.data(), n, pivots.data());
       bool odd = false;
-      for (int k = 0; k < order; ++k) odd ^= pivots[static_cast<size_t>(k)] != k + 1;
+      for (int64_t k = 0; k < n; ++k) odd ^= pivots[static_cast<size_t>(k)] != k + 1;
       body(i, lu.data(), n + 1, odd);
     }
   });

@@ -1,7 +1,6 @@
 #include "kernel.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdarg>
 
 namespace rl {
@@ -135,26 +134,13 @@ const LaneTable& lane_table() {
 }
 
 void run_batch(int64_t count, double work, void (*body)(void*, int64_t, int64_t), void* context) {
-  struct Guard {
-    void (*body)(void*, int64_t, int64_t);
-    void* context;
-    std::atomic<bool> out_of_memory{false};
-  } guard{body, context};
-  PyThreadState* state = static_cast<double>(count) * work > 2e4 ? PyEval_SaveThread() : nullptr;
-  auto grain = static_cast<int64_t>(std::max(1.0, 5e4 / std::max(work, 1.0)));
-  api->parallel_for(
-      0, count, grain,
-      [](void* g, int64_t begin, int64_t end) {
-        auto* guard = static_cast<Guard*>(g);
-        try {
-          guard->body(guard->context, begin, end);
-        } catch (const std::bad_alloc&) {
-          guard->out_of_memory = true;
-        }
-      },
-      &guard);
-  if (state) PyEval_RestoreThread(state);
-  if (guard.out_of_memory) throw std::bad_alloc();
+  struct Unlocked {
+    PyThreadState* state;
+    ~Unlocked() {
+      if (state) PyEval_RestoreThread(state);
+    }
+  } unlocked{static_cast<double>(count) * work > 2e4 ? PyEval_SaveThread() : nullptr};
+  api->parallel_for(0, count, static_cast<int64_t>(std::max(1.0, 5e4 / std::max(work, 1.0))), body, context);
 }
 
 void raise_failures(const char* op, const Tensor* info, const char* reason) {

@@ -2,7 +2,6 @@
 #pragma once
 #include <rushlight/api.h>
 
-#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <new>

@@ -8,6 +8,7 @@
 namespace rl {
 
 constexpr int64_t kLaneOrder = 8;  // the most rows and columns
+constexpr int64_t kTriangle = 16;  // the largest triangle that is solved with as a whole
 
 // Matrices follow each other, row by row where nothing else is said; T is the element type, R its real type. `info` is
 // that of LAPACK's routine of the name.
@@ -26,6 +27,9 @@ struct LaneKernels {
   void (*eigh)(const T* a, int64_t n, int64_t count, bool upper, R* values, T* vectors);
   // For m >= n: U (m, n), S descending, V^H; u and vh may be null. `again` is set where it is not accurate enough.
   void (*svd)(const T* a, int64_t m, int64_t n, int64_t count, T* u, R* s, T* vh, int32_t* again);
+  // A right-hand side in each lane: X of A X = B in place of B (n, k), by columns, for A lower triangular where
+  // `forward`, else upper, with kTriangle rows in memory.
+  void (*solve_triangle)(bool forward, int64_t n, const T* a, int64_t k, T* b, int64_t ldb);
 };
 
 struct LaneTable {

@@ -512,7 +512,38 @@ struct Small {
   }
   static constexpr R kSmallest = sizeof(R) == 8 ? R(1e-100) : R(1e-14);
 
-  static void fill(LaneKernels<T, R>& to) { to = {lu_diagonal, inv, solve, cholesky, qr, eigh, svd}; }
+  // ---- triangles
+
+  static void solve_triangle(bool forward, int64_t n, const T* a, int64_t k, T* b, int64_t ldb) {
+    constexpr int64_t width = kLanes<R>, step = S::kParts;
+    const auto element = [&](int64_t i, int64_t j) {
+      const R* p = parts(a + j * kTriangle + i);
+      S s;
+      auto* rows = reinterpret_cast<V*>(&s);
+      for (int64_t part = 0; part < step; ++part) rows[part] = splat(p[part]);
+      return s;
+    };
+    for (int64_t c = 0; c < k; c += width) {
+      const int64_t rest = least(k - c, width);
+      S x[kTriangle] = {};
+      auto* rows = reinterpret_cast<R*>(x);
+      for (int64_t lane = 0; lane < rest; ++lane) {
+        const R* column = parts(b + (c + lane) * ldb);
+        for (int64_t i = 0; i < n * step; ++i) rows[i * width + lane] = column[i];
+      }
+      for (int64_t turn = 0; turn < n; ++turn) {
+        const int64_t j = forward ? turn : n - 1 - turn;
+        const S value = x[j] = x[j] * reciprocal(element(j, j));
+        for (int64_t i = forward ? j + 1 : 0, end = forward ? n : j; i < end; ++i) x[i] = x[i] - element(i, j) * value;
+      }
+      for (int64_t lane = 0; lane < rest; ++lane) {
+        R* column = parts(b + (c + lane) * ldb);
+        for (int64_t i = 0; i < n * step; ++i) column[i] = rows[i * width + lane];
+      }
+    }
+  }
+
+  static void fill(LaneKernels<T, R>& to) { to = {lu_diagonal, inv, solve, cholesky, qr, eigh, svd, solve_triangle}; }
 };
 
 }  // namespace

@@ -11,7 +11,8 @@ PyObject* set_error(PyObject*, PyObject* type) {
 
 PyMethodDef methods[] = {
     {"multi_dot", rl::multi_dot, METH_O, "multi_dot(tensors): their product, in the cheapest order."},
-    {"set_error", set_error, METH_O, "set_error(type): the exception that failing routines raise."}, {}};
+    {"set_error", set_error, METH_O, "set_error(type): the exception that failing routines raise."},
+    {}};
 PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "rushlight.linalg._C", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 

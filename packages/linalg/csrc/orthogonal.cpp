@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernel.h"
+#include "blocked.h"
 
 namespace rl {
 
@@ -22,17 +22,11 @@ PyObject* geqrf_kernel(Call& call) {
   const Stack from(a);
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
-    int height = as_int(m), width = as_int(n), ld = leading(m), size = -1, code = 0;
-    T answer(0);
-    lapack<T>.geqrf(&height, &width, &answer, &ld, &answer, &answer, &size, &code);
-    size = workspace_size(answer);
     for_each(least ? from.count() : 0, 2 * flops(m, n, least), [&](int64_t begin, int64_t end) {
-      std::vector<T> work(static_cast<size_t>(size));
       for (int64_t i = begin; i < end; ++i) {
         T* x = data_of<T>(factors, i);
         from.columns(i, x);
-        int rows = height, columns = width, step = ld, length = size, info = 0;
-        lapack<T>.geqrf(&rows, &columns, x, &step, tau.data<T>() + i * least, work.data(), &length, &info);
+        factor_qr(m, n, x, m, tau.data<T>() + i * least);
       }
     });
   });
@@ -59,27 +53,18 @@ PyObject* qr_kernel(Call& call) {
   const Stack from(a);
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
-    const Lapack<T>& l = lapack<T>;
-    int height = as_int(m), width = as_int(n), order = as_int(side), count = as_int(least), ld = leading(m);
-    int code = 0, query = -1;
-    T answer(0), second(0);
-    l.geqrf(&height, &width, &answer, &ld, &answer, &answer, &query, &code);
-    if (!only_r) l.orgqr(&height, &order, &count, &second, &ld, &second, &second, &query, &code);
-    const int size = std::max(workspace_size(answer), workspace_size(second));
     const bool in_place = !only_r && n <= side;
     const bool small = fits_lanes(m, n) && side == least;
     for_each(m ? from.count() : 0, 4 * flops(m, n, least) + 1, [&](int64_t begin, int64_t end) {
       if (small)
         return lanes<T>().qr(Rows<T>(from, begin, end), m, n, end - begin, only_r ? nullptr : data_of<T>(q, begin),
                              data_of<T>(r, begin));
-      std::vector<T> work(static_cast<size_t>(size)), tau(static_cast<size_t>(least));
-      std::vector<T> copy(in_place ? 0 : static_cast<size_t>(m * n));
+      std::vector<T> tau(static_cast<size_t>(least)), copy(in_place ? 0 : static_cast<size_t>(m * n));
       for (int64_t i = begin; i < end; ++i) {
         T* q_i = only_r ? nullptr : data_of<T>(q, i);
         T* x = in_place ? q_i : copy.data();
         from.columns(i, x);
-        int rows = height, columns = width, k = count, wide = order, step = ld, length = size, info = 0;
-        if (least) l.geqrf(&rows, &columns, x, &step, tau.data(), work.data(), &length, &info);
+        factor_qr(m, n, x, m, tau.data());
         T* upper = data_of<T>(r, i);
         for (int64_t j = 0; j < n; ++j) {
           const int64_t above = std::min(j + 1, side);
@@ -88,7 +73,7 @@ PyObject* qr_kernel(Call& call) {
         }
         if (only_r || !side) continue;
         if (!in_place) std::copy_n(x, m * side, q_i);
-        l.orgqr(&rows, &wide, &k, q_i, &step, tau.data(), work.data(), &length, &info);
+        make_q(m, side, least, q_i, m, tau.data());
       }
     });
   });
@@ -118,18 +103,13 @@ PyObject* householder_product_kernel(Call& call) {
   const Stack from(a), scales(tau, batch_of(a), 1);
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
-    int height = as_int(m), width = as_int(n), count = as_int(k), ld = leading(m), size = -1, code = 0;
-    T answer(0);
-    lapack<T>.orgqr(&height, &width, &count, &answer, &ld, &answer, &answer, &size, &code);
-    size = workspace_size(answer);
     for_each(n ? from.count() : 0, 2 * flops(m, n, k), [&](int64_t begin, int64_t end) {
-      std::vector<T> work(static_cast<size_t>(size)), scale(static_cast<size_t>(k));
+      std::vector<T> scale(static_cast<size_t>(k));
       for (int64_t i = begin; i < end; ++i) {
         T* x = data_of<T>(q, i);
         from.columns(i, x);
         if (k) scales.columns(i, scale.data());
-        int rows = height, columns = width, reflectors = count, step = ld, length = size, info = 0;
-        lapack<T>.orgqr(&rows, &columns, &reflectors, x, &step, scale.data(), work.data(), &length, &info);
+        make_q(m, n, k, x, m, scale.data());
       }
     });
   });

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernel.h"
+#include "blocked.h"
 
 namespace rl {
 
@@ -51,15 +51,13 @@ void lu_solve(const Stack& lu, const Stack& pivots, const Stack& b, System& to, 
       else
         b.rows(i, x);
       auto* f = const_cast<T*>(lu.at<T>(i));
-      int order = as_int(n), width = as_int(k), ld = as_int(direct ? lu.column_step : n), code = 0;
       if (!direct) {
         lu.columns(i, factors.data());
         f = factors.data();
       }
       for (int64_t j = 0; j < n; ++j) swaps[static_cast<size_t>(j)] = pivots.at<int>(i)[j * pivots.row_step];
       if (conjugate) std::transform(x, x + n * k, x, [](T v) { return conj(v); });
-      char trans = op;
-      lapack<T>.getrs(&trans, &order, &width, f, &ld, swaps.data(), x, &order, &code);
+      solve_lu(op, n, k, f, direct ? lu.column_step : n, swaps.data(), x, n);
       if (conjugate) std::transform(x, x + n * k, x, [](T v) { return conj(v); });
     }
   });
@@ -114,9 +112,7 @@ PyObject* solve_any(Call& call, const char* op, bool with_info) {
         for (int64_t i = begin; i < end; ++i) {
           T* m = data_of<T>(lu, i);
           from.columns(i, m);
-          int order = as_int(n), ld = leading(n), code = 0;
-          if (n) lapack<T>.getrf(&order, &order, m, &ld, pivots.data<int32_t>() + i * n, &code);
-          info.data<int32_t>()[i] = code;
+          info.data<int32_t>()[i] = factor_lu(n, n, m, n, pivots.data<int32_t>() + i * n);
         }
       });
       if (!with_info || call.args[3].to_bool())
@@ -250,16 +246,14 @@ PyObject* solve_triangular_kernel(Call& call) {
         else
           from.rows(i, x);
         auto* m = const_cast<T*>(triangles.at<T>(i));
-        int order = as_int(n), width = as_int(k);
-        int ld = as_int(by_columns ? triangles.column_step : by_rows ? triangles.row_step : n);
+        const int64_t ld = by_columns ? triangles.column_step : by_rows ? triangles.row_step : n;
         if (!by_columns && !by_rows) {
           triangles.columns(i, copy.data());
           m = copy.data();
         }
-        char side = 'L', uplo = upper != by_rows ? 'U' : 'L', trans = left != by_rows ? 'N' : 'T';
-        char diagonal = unit ? 'U' : 'N';
-        T one(1);
-        lapack<T>.trsm(&side, &uplo, &trans, &diagonal, &order, &width, &one, m, &ld, x, &order);
+        over_columns(k, [&](int64_t first, int64_t last) {
+          solve_triangle(upper == by_rows, left != by_rows ? 'N' : 'T', unit, n, last - first, m, ld, x + first * n, n);
+        });
       }
     });
   });

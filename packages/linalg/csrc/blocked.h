@@ -1,0 +1,307 @@
+// Factorisations of one large matrix, column by column in memory, whose work is products on the core's threads:
+// OpenBLAS leaves the second core idle there. LAPACK's routines do the blocks that are left.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernel.h"
+
+namespace rl {
+
+constexpr int64_t kBlock = 32;  // columns of LU that LAPACK factors at once
+constexpr int64_t kPanel = 16;  // columns of QR: as many as OpenBLAS factors without waking threads
+// The order from which this is faster than LAPACK; complex products are not fast enough for it but in QR.
+template <class T>
+constexpr int64_t kBlockedFrom = kComplex<T> ? INT64_MAX : 96;
+constexpr int64_t kBlockedQrFrom = 96;
+
+// A matrix with any strides; the dtype's gemm takes them.
+template <class T>
+struct Matrix {
+  T* data;
+  int64_t row, column;
+  Matrix(T* p, int64_t ld) : data(p), row(1), column(ld) {}
+  Matrix(T* p, int64_t r, int64_t c) : data(p), row(r), column(c) {}
+  Matrix at(int64_t i, int64_t j) const { return {data + i * row + j * column, row, column}; }
+  Matrix transposed() const { return {data, column, row}; }
+};
+
+template <class T>
+constexpr DType kDType = std::is_same_v<T, float>                 ? DType::Float32
+                         : std::is_same_v<T, double>              ? DType::Float64
+                         : std::is_same_v<T, std::complex<float>> ? DType::Complex64
+                                                                  : DType::Complex128;
+
+// C = alpha A B + beta C for A (m, k) and B (k, n).
+template <class T>
+void multiply(int64_t m, int64_t n, int64_t k, double alpha, Matrix<T> a, Matrix<T> b, double beta, Matrix<T> c) {
+  if (!m || !n || !k) return;
+  if (c.row == 1) {  // as rows: C^T = B^T A^T
+    const Matrix<T> t = a.transposed();
+    a = b.transposed(), b = t, c = c.transposed();
+    std::swap(m, n);
+  }
+  GemmArgs g;
+  g.m = m, g.n = n, g.k = k;
+  g.a = a.data, g.a_row = a.row, g.a_col = a.column;
+  g.b = b.data, g.b_row = b.row, g.b_col = b.column;
+  g.c = c.data, g.c_row = c.row, g.c_col = c.column;
+  g.alpha.re = alpha, g.beta.re = beta;
+  api->gemm(kDType<T>, g);
+}
+
+// The matrix itself, or where it is to be conjugate, a copy in `memory` with the same order of elements.
+template <class T>
+Matrix<T> conjugate(Matrix<T> a, int64_t m, int64_t n, std::vector<T>& memory) {
+  if (!kComplex<T>) return a;
+  memory.resize(static_cast<size_t>(m * n));
+  const bool by_rows = a.column == 1;
+  Matrix<T> copy = by_rows ? Matrix<T>(memory.data(), n, 1) : Matrix<T>(memory.data(), m);
+  for (int64_t o = 0; o < (by_rows ? m : n); ++o)
+    for (int64_t i = 0; i < (by_rows ? n : m); ++i) {
+      const int64_t row = by_rows ? o : i, column = by_rows ? i : o;
+      *copy.at(row, column).data = conj(*a.at(row, column).data);
+    }
+  return copy;
+}
+
+// body(begin, end) over columns, on the core's threads, a piece for each: the larger are the products of a piece.
+template <class F>
+void over_columns(int64_t n, F&& body) {
+  const int64_t pieces = std::min<int64_t>(api->num_threads(), (n + 31) / 32);
+  const auto piece = [&](int64_t i) { body(n * i / pieces, n * (i + 1) / pieces); };
+  api->parallel_for(
+      0, pieces, 1,
+      [](void* f, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) (*static_cast<decltype(piece)*>(f))(i);
+      },
+      const_cast<void*>(static_cast<const void*>(&piece)));
+}
+
+// X of op(A) X = B in place of B (n, k), for triangular A; op as BLAS has it: N, T or C.
+template <class T>
+void solve_triangle(bool lower, char op, bool unit, int64_t n, int64_t k, T* a, int64_t lda, T* b, int64_t ldb) {
+  const bool forward = lower == (op == 'N');
+  if (n <= kTriangle) {
+    T block[kTriangle * kTriangle] = {};  // op(A)
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        if (forward ? i < j : i > j) continue;
+        const T x = op == 'N' ? a[j * lda + i] : a[i * lda + j];
+        block[j * kTriangle + i] = unit && i == j ? T(1) : op == 'C' ? conj(x) : x;
+      }
+    return lanes<T>().solve_triangle(forward, n, block, k, b, ldb);
+  }
+  const int64_t first = n / 2, second = n - first;
+  T *b1 = b, *b2 = b + first, *a2 = a + first * (lda + 1);
+  const Matrix<T> matrix(a, lda);
+  const Matrix<T> outside = lower ? matrix.at(first, 0) : matrix.at(0, first);  // (second, first) or (first, second)
+  std::vector<T> memory;
+  Matrix<T> factor = outside;
+  if (op == 'C') factor = conjugate(outside, lower ? second : first, lower ? first : second, memory);
+  if (op != 'N') factor = factor.transposed();
+  if (forward) {
+    solve_triangle(lower, op, unit, first, k, a, lda, b1, ldb);
+    multiply<T>(second, k, first, -1, factor, {b1, ldb}, 1, {b2, ldb});
+    solve_triangle(lower, op, unit, second, k, a2, lda, b2, ldb);
+  } else {
+    solve_triangle(lower, op, unit, second, k, a2, lda, b2, ldb);
+    multiply<T>(first, k, second, -1, factor, {b2, ldb}, 1, {b1, ldb});
+    solve_triangle(lower, op, unit, first, k, a, lda, b1, ldb);
+  }
+}
+
+// Swaps rows of (*, n) by pivots first to last, in that order or, to undo it, from the last on.
+template <class T>
+void swap_rows(int64_t n, T* a, int64_t lda, const int* pivots, int64_t first, int64_t last, bool undo = false) {
+  for (int64_t j = 0; j < n; ++j) {
+    T* x = a + j * lda;
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t k = undo ? last - 1 - (i - first) : i;
+      std::swap(x[k], x[pivots[k] - 1]);
+    }
+  }
+}
+
+// LAPACK's getrf, by recursion over columns: Toledo, "Locality of reference in LU decomposition with partial pivoting"
+// (1997).
+template <class T>
+int factor_lu(int64_t m, int64_t n, T* a, int64_t lda, int* pivots, int64_t block = kBlockedFrom<T>) {
+  if (n <= block || m <= block) {
+    int height = as_int(m), width = as_int(n), ld = leading(lda), info = 0;
+    if (m && n) lapack<T>.getrf(&height, &width, a, &ld, pivots, &info);
+    return info;
+  }
+  const int64_t first = std::min(m, n) / 2, second = n - first;
+  T *right = a + first * lda, *below = right + first;
+  int info = factor_lu(m, first, a, lda, pivots, kBlock);
+  over_columns(second, [&](int64_t begin, int64_t end) {
+    T *x = right + begin * lda, *y = below + begin * lda;
+    swap_rows(end - begin, x, lda, pivots, 0, first);
+    solve_triangle(true, 'N', true, first, end - begin, a, lda, x, lda);
+    multiply<T>(m - first, end - begin, first, -1, {a + first, lda}, {x, lda}, 1, {y, lda});
+  });
+  const int rest = factor_lu(m - first, second, below, lda, pivots + first, kBlock);
+  if (!info && rest) info = rest + as_int(first);
+  const int64_t least = std::min(m, n);
+  for (int64_t i = first; i < least; ++i) pivots[i] += as_int(first);
+  swap_rows(first, a, lda, pivots, first, least);
+  return info;
+}
+
+// LAPACK's getrs.
+template <class T>
+void solve_lu(char op, int64_t n, int64_t k, T* lu, int64_t ld, int* pivots, T* b, int64_t ldb) {
+  if (n < kBlockedFrom<T>) {
+    int order = as_int(n), width = as_int(k), ld_a = leading(ld), ld_b = leading(ldb), info = 0;
+    if (n && k) lapack<T>.getrs(&op, &order, &width, lu, &ld_a, pivots, b, &ld_b, &info);
+    return;
+  }
+  over_columns(k, [=](int64_t begin, int64_t end) {
+    const int64_t width = end - begin;
+    T* x = b + begin * ldb;
+    if (op == 'N') swap_rows(width, x, ldb, pivots, 0, n);
+    solve_triangle(op == 'N', op, op == 'N', n, width, lu, ld, x, ldb);
+    solve_triangle(op != 'N', op, op != 'N', n, width, lu, ld, x, ldb);
+    if (op != 'N') swap_rows(width, x, ldb, pivots, 0, n, true);
+  });
+}
+
+// The factor L of A = L L^H in place of the lower triangle of a matrix by columns or rows; info is that of LAPACK's
+// potrf.
+template <class T>
+int factor_cholesky(int64_t n, Matrix<T> a) {
+  const bool by_rows = a.column == 1;  // to LAPACK the upper triangle of the transpose
+  const int64_t lda = by_rows ? a.row : a.column;
+  if (n < kBlockedFrom<T>) {
+    char uplo = by_rows ? 'U' : 'L';
+    int order = as_int(n), ld = leading(lda), info = 0;
+    if (n) lapack<T>.potrf(&uplo, &order, a.data, &ld, &info);
+    return info;
+  }
+  const int64_t first = n / 2, second = n - first;
+  if (const int info = factor_cholesky(first, a)) return info;
+  const Matrix<T> side = a.at(first, 0), below = a.at(first, first);
+  std::vector<T> adjoint(static_cast<size_t>(first * second));  // of the side: L11 L21^H = A21^H
+  const auto copy = [&](auto&& move) {
+    for (int64_t i = 0; i < second; ++i)
+      for (int64_t j = 0; j < first; ++j) move(*side.at(i, j).data, adjoint[static_cast<size_t>(i * first + j)]);
+  };
+  copy([](T& from, T& to) { to = conj(from); });
+  over_columns(second, [&](int64_t begin, int64_t end) {
+    solve_triangle(!by_rows, by_rows ? 'T' : 'N', false, first, end - begin, a.data, lda,
+                   adjoint.data() + begin * first, first);
+  });
+  copy([](T& to, T& from) { to = conj(from); });
+  for (int64_t j = 0; j < second; j += 4 * kBlock) {  // of the square only what is on and below the diagonal
+    const int64_t width = std::min(4 * kBlock, second - j);
+    multiply<T>(second - j, width, first, -1, side.at(j, 0), {adjoint.data() + j * first, first}, 1, below.at(j, j));
+  }
+  const int info = factor_cholesky(second, below);
+  return info ? info + as_int(first) : 0;
+}
+
+// Reflectors I - V T V^H of columns of a QR decomposition, in the form of Schreiber and Van Loan, "A storage-efficient
+// WY representation for products of Householder transformations" (1989).
+template <class T>
+class Reflectors {
+ public:
+  // V lies below the diagonal of (m, k), with ones on it.
+  Reflectors(int64_t m, int64_t k, const T* a, int64_t lda, const T* tau)
+      : m_(m), k_(k), v_(static_cast<size_t>(m * k)), t_(static_cast<size_t>(k * k)) {
+    for (int64_t j = 0; j < k; ++j) {
+      std::copy(a + j * lda + j, a + j * lda + m, v_.data() + j * m + j);
+      v_[static_cast<size_t>(j * m + j)] = T(1);
+    }
+    adjoint_ = conjugate<T>({v_.data(), m}, m, k, memory_).transposed();
+    std::vector<T> gram(static_cast<size_t>(k * k));
+    multiply<T>(k, k, m, 1, adjoint_, {v_.data(), m}, 0, {gram.data(), k});
+    for (int64_t j = 0; j < k; ++j) {
+      t_[static_cast<size_t>(j * k + j)] = tau[j];
+      for (int64_t i = 0; i < j; ++i) {  // column j: -tau_j T (V^H v_j)
+        T sum(0);
+        for (int64_t l = i; l < j; ++l)
+          sum += t_[static_cast<size_t>(l * k + i)] * gram[static_cast<size_t>(j * k + l)];
+        t_[static_cast<size_t>(j * k + i)] = -tau[j] * sum;
+      }
+    }
+  }
+  // C (m, n) times the product of the reflectors or its adjoint, from the left.
+  void apply(bool adjoint, int64_t n, T* c, int64_t ldc) const {
+    std::vector<T> memory;
+    Matrix<T> t(const_cast<T*>(t_.data()), k_);
+    if (adjoint) t = conjugate(t, k_, k_, memory).transposed();
+    over_columns(n, [&](int64_t begin, int64_t end) {
+      const int64_t width = end - begin;
+      T* x = c + begin * ldc;
+      std::vector<T> w(static_cast<size_t>(2 * k_ * width));
+      T* tw = w.data() + k_ * width;
+      multiply<T>(k_, width, m_, 1, adjoint_, {x, ldc}, 0, {w.data(), k_});
+      multiply<T>(k_, width, k_, 1, t, {w.data(), k_}, 0, {tw, k_});
+      multiply<T>(m_, width, k_, -1, {const_cast<T*>(v_.data()), m_}, {tw, k_}, 1, {x, ldc});
+    });
+  }
+
+ private:
+  int64_t m_, k_;
+  std::vector<T> v_, t_, memory_;
+  Matrix<T> adjoint_{nullptr, 0};
+};
+
+// LAPACK's geqrf: columns in blocks of kPanel.
+template <class T>
+void factor_qr(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
+  const int64_t least = std::min(m, n), columns = least < kBlockedQrFrom ? n : kPanel;
+  std::vector<T> work(static_cast<size_t>(columns * 64));
+  for (int64_t j = 0; j < least; j += columns) {
+    const int64_t k = columns == n ? n : std::min(columns, least - j);
+    T* x = a + j * (lda + 1);
+    int height = as_int(m - j), width = as_int(k), ld = leading(lda), size = as_int(columns * 64), info = 0;
+    lapack<T>.geqrf(&height, &width, x, &ld, tau + j, work.data(), &size, &info);
+    if (j + k < n) Reflectors<T>(m - j, k, x, lda, tau + j).apply(true, n - j - k, x + k * lda, lda);
+  }
+}
+
+// C (m, n) times Q, or its adjoint, of k reflectors from the left: LAPACK's ormqr.
+template <class T>
+void apply_q(bool adjoint, int64_t m, int64_t n, int64_t k, T* a, int64_t lda, T* tau, T* c, int64_t ldc) {
+  if (k < kBlockedQrFrom) {
+    char side = 'L', op = !adjoint ? 'N' : kComplex<T> ? 'C' : 'T';
+    int height = as_int(m), width = as_int(n), number = as_int(k), ld_a = leading(lda), ld_c = leading(ldc), info = 0;
+    std::vector<T> work(static_cast<size_t>(std::max<int64_t>(n, 1) * 64 + 65 * 64));
+    int size = as_int(static_cast<int64_t>(work.size()));
+    if (m && n && k)
+      lapack<T>.ormqr(&side, &op, &height, &width, &number, a, &ld_a, tau, c, &ld_c, work.data(), &size, &info);
+    return;
+  }
+  const int64_t blocks = (k + kPanel - 1) / kPanel;
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int64_t j = (adjoint ? b : blocks - 1 - b) * kPanel;
+    Reflectors<T>(m - j, std::min(kPanel, k - j), a + j * (lda + 1), lda, tau + j).apply(adjoint, n, c + j, ldc);
+  }
+}
+
+// The first n columns of Q, of k reflectors, in place of them: LAPACK's orgqr.
+template <class T>
+void make_q(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, T* tau) {
+  if (k < kBlockedQrFrom) {
+    int height = as_int(m), width = as_int(n), number = as_int(k), ld = leading(lda), info = 0;
+    std::vector<T> work(static_cast<size_t>(std::max<int64_t>(n, 1) * 64));
+    int size = as_int(static_cast<int64_t>(work.size()));
+    if (m && n) lapack<T>.orgqr(&height, &width, &number, a, &ld, tau, work.data(), &size, &info);
+    return;
+  }
+  std::vector<T> factors(a, a + (k ? (k - 1) * lda + m : 0));
+  for (int64_t j = 0; j < n; ++j) {
+    std::fill(a + j * lda, a + j * lda + m, T(0));
+    a[j * (lda + 1)] = T(1);
+  }
+  for (int64_t b = (k + kPanel - 1) / kPanel - 1; b >= 0; --b) {  // columns before j are those of the identity still
+    const int64_t j = b * kPanel;
+    Reflectors<T>(m - j, std::min(kPanel, k - j), factors.data() + j * (lda + 1), lda, tau + j)
+        .apply(false, n - j, a + j * (lda + 1), lda);
+  }
+}
+
+}  // namespace rl
