@@ -42,8 +42,9 @@ bool fill(const Tables& from, char t) {
          get(table, t, "geqrf", &l.geqrf) && get(table, t, c ? "ungqr" : "orgqr", &l.orgqr) &&
          get(table, t, c ? "unmqr" : "ormqr", &l.ormqr) && get(table, t, c ? "heevd" : "syevd", &l.syevd) &&
          get(table, t, "geev", &l.geev) && get(table, t, "gesdd", &l.gesdd) && get(table, t, "gesvd", &l.gesvd) &&
-         get(table, t, "gels", &l.gels) && get(table, t, "gelsy", &l.gelsy) && get(table, t, "gelsd", &l.gelsd) &&
-         get(table, t, "gelss", &l.gelss) && get(from.blas, t, "trsm", &l.trsm) && get(from.blas, t, "gemm", &l.gemm);
+         get(table, t, "gels", &l.gels) && get(table, t, "trcon", &l.trcon) && get(table, t, "gelsy", &l.gelsy) &&
+         get(table, t, "gelsd", &l.gelsd) && get(table, t, "gelss", &l.gelss) && get(from.blas, t, "trsm", &l.trsm) &&
+         get(from.blas, t, "gemm", &l.gemm);
 }
 
 PyObject* functions_of(const char* name) {

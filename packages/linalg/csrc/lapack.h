@@ -57,6 +57,9 @@ struct Lapack {
     void(char* job_u, char* job_vt, int* m, int* n, T* a, int* lda, R* s, T* u, int* ldu, T* vt, int* ldvt, T* work,
          int* lwork, R* rwork, int* info)>
       gesvd;
+  F<void(char* norm, char* uplo, char* diag, int* n, T* a, int* lda, R* rcond, T* work, int* iwork, int* info),
+    void(char* norm, char* uplo, char* diag, int* n, T* a, int* lda, R* rcond, T* work, R* rwork, int* info)>
+      trcon;
   void (*gels)(char* trans, int* m, int* n, int* nrhs, T* a, int* lda, T* b, int* ldb, T* work, int* lwork, int* info);
   F<void(int* m, int* n, int* nrhs, T* a, int* lda, T* b, int* ldb, int* pivots, R* rcond, int* rank, T* work,
          int* lwork, int* info),
