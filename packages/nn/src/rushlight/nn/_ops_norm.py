@@ -78,8 +78,6 @@ def channel_norm_grad(
     grads: Sequence[Tensor],
     input: Tensor,
     weight: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
     training: bool,
     eps: float,
     result1: Tensor,

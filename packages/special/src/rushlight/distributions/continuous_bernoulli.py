@@ -24,7 +24,7 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     Args:
         probs: Parameter in (0, 1), a number or a tensor.
         logits: Its log-odds; one of the two is given.
-        lims: Between these values of `probs`, where the formulas are 0 / 0, Taylor series about 1/2 stand for them.
+        lims: Unused; PyTorch takes Taylor series between these values of `probs`.
         validate_args: See `Distribution`.
 
     Example:
@@ -53,61 +53,66 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
             self.probs = clamp_probs(self.probs)
         else:
             (self.logits,) = broadcast_all(logits)
-        self._lims = lims
         super().__init__(self._param.shape, validate_args=validate_args)
+
+    # All is told in the log-odds l, where nothing overflows: probs is (1 + tanh(l / 2)) / 2. Series stand for what is
+    # 0 / 0 at l = 0.
 
     @property
     def mean(self) -> Any:
-        cut, x = self._cut, self.probs - 0.5
-        exact = cut / (2 * cut - 1) + 1 / ((-cut).log1p() - cut.log())
-        return rl.where(self._stable, exact, 0.5 + (1 / 3 + 16 / 45 * x.square()) * x)
-
-    @property
-    def stddev(self) -> Any:
-        return self.variance.sqrt()
+        near, l = self._near_zero(0.3)
+        square = self.logits.square()
+        series = self.logits * (1 / 12 - square * (1 / 720 - square * (1 / 30240 - square / 1209600)))
+        return 0.5 + rl.where(near, series, 0.5 / (0.5 * l).tanh() - 1 / l)
 
     @property
     def variance(self) -> Any:
-        cut, x = self._cut, (self.probs - 0.5).square()
-        exact = cut * (cut - 1) / (1 - 2 * cut).square() + 1 / ((-cut).log1p() - cut.log()).square()
-        return rl.where(self._stable, exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
+        near, l = self._near_zero(0.3)
+        square = self.logits.square()
+        series = 1 / 12 - square * (1 / 240 - square * (1 / 6048 - square * (1 / 172800 - square / 5322240)))
+        down = -l.abs()
+        return rl.where(near, series, 1 / l.square() - down.exp() / down.expm1().square())
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        u = rl.rand(self._extended_shape(sample_shape), dtype=self.probs.dtype, device=self.probs.device)
+        u = rl.rand(self._extended_shape(sample_shape), dtype=self._param.dtype, device=self._param.device)
         return self.icdf(u)
 
     def log_prob(self, value: Tensor) -> Any:
         if self._validate_args:
             self._validate_sample(value)
-        return self.logits * value - softplus(self.logits) + self._log_normalizer()
+        return self.logits * value + self.log_density_at_zero()
 
     def cdf(self, value: Tensor) -> Any:
         if self._validate_args:
             self._validate_sample(value)
-        cut, value = self._cut, value.clamp(0, 1)
-        exact = (cut.pow(value) * (1 - cut).pow(1 - value) + cut - 1) / (2 * cut - 1)
-        return rl.where(self._stable, exact, value)
+        value = value.clamp(0, 1)
+        near, l = self._near_zero(1e-5)
+        series = value * (1 + 0.5 * self.logits * (value - 1))
+        down = -l.abs()
+        falling = (down * rl.where(l > 0, 1 - value, value)).expm1() / down.expm1()
+        return rl.where(near, series, rl.where(l > 0, 1 - falling, falling))
 
     def icdf(self, value: Tensor) -> Any:
-        cut = self._cut
-        exact = ((-cut + value * (2 * cut - 1)).log1p() - (-cut).log1p()) / (cut.log() - (-cut).log1p())
-        return rl.where(self._stable, exact, value)
+        near, l = self._near_zero(1e-5)
+        series = value * (1 + 0.5 * self.logits * (1 - value))
+        down = -l.abs()
+        u = rl.where(l > 0, 1 - value, value)
+        # log(1 - u + u exp(down)): what cancels where it is near 1 does not where it is small, and the other way round.
+        part = u * down.expm1()
+        small = rl.logaddexp((-u).log1p(), u.log() + down)
+        falling = rl.where(part > -0.5, part.clamp(min=-0.5).log1p(), small) / down
+        return rl.where(near, series, rl.where(l > 0, 1 - falling, falling))
 
     def entropy(self) -> Any:
-        log_failure = (-self.probs).log1p()
-        return self.mean * (log_failure - self.probs.log()) - self._log_normalizer() - log_failure
+        return -self.logits * self.mean - self.log_density_at_zero()
 
-    @property
-    def _stable(self) -> Any:
-        return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
+    def log_density_at_zero(self) -> Any:
+        """Logarithm of the density at 0: of `l coth(l / 2)`, the normaliser, over `1 + exp(l)`."""
+        near, l = self._near_zero(1e-3)
+        series = math.log(2) + self.logits.square() / 12
+        return rl.where(near, series, (l / (0.5 * l).tanh()).log()) - softplus(self.logits)
 
-    @property
-    def _cut(self) -> Any:
-        """The probabilities, or the lower limit where they are near 1/2: what is finite and not used there."""
-        return rl.where(self._stable, self.probs, self._lims[0])
-
-    def _log_normalizer(self) -> Any:
-        """log(2 atanh(1 - 2 p) / (1 - 2 p))."""
-        cut, x = self._cut, (self.probs - 0.5).square()
-        exact = ((-cut).log1p() - cut.log()).abs().log() - (1 - 2 * cut).abs().log()
-        return rl.where(self._stable, exact, math.log(2) + (4 / 3 + 104 / 45 * x) * x)
+    def _near_zero(self, limit: float) -> tuple[Any, Any]:
+        """Where the log-odds are within a limit of 0, and they themselves with the limit for those."""
+        near = self.logits.abs() < limit
+        return near, self.logits.masked_fill(near, limit)

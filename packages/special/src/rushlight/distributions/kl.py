@@ -174,8 +174,7 @@ def _cauchy_cauchy(p: Any, q: Any) -> Any:
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli_continuous_bernoulli(p: Any, q: Any) -> Any:
-    slope = p.logits - q.logits
-    return p.mean * slope + p._log_normalizer() + (-p.probs).log1p() - q._log_normalizer() - (-q.probs).log1p()
+    return p.mean * (p.logits - q.logits) + p.log_density_at_zero() - q.log_density_at_zero()
 
 
 @register_kl(Dirichlet, Dirichlet)
@@ -493,7 +492,7 @@ def _bernoulli_poisson(p: Any, q: Any) -> Any:
 
 @register_kl(Beta, ContinuousBernoulli)
 def _beta_continuous_bernoulli(p: Any, q: Any) -> Any:
-    return -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._log_normalizer()
+    return -p.entropy() - p.mean * q.logits - q.log_density_at_zero()
 
 
 def _within(p: Any, kl: Any, low: Any, high: Any) -> Any:
@@ -510,7 +509,7 @@ def _uniform_beta(p: Any, q: Any) -> Any:
 
 @register_kl(Uniform, ContinuousBernoulli)
 def _uniform_continuous_bernoulli(p: Any, q: Any) -> Any:
-    return _within(p, -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._log_normalizer(), 0, 1)
+    return _within(p, -p.entropy() - p.mean * q.logits - q.log_density_at_zero(), 0, 1)
 
 
 @register_kl(Beta, Uniform)
