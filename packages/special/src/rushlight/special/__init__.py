@@ -1,5 +1,15 @@
 """Special mathematical functions, elementwise."""
 
+from rushlight import (
+    exp2 as exp2,
+    expm1 as expm1,
+    log1p as log1p,
+    log_softmax as log_softmax,
+    logsumexp as logsumexp,
+    round as round,
+    sinc as sinc,
+    softmax as softmax,
+)
 from rushlight.plugin import require as _require
 
 # The functions are the operators of `_ops`, which appear here when the plugin is committed.

@@ -1,0 +1,244 @@
+// The regularized incomplete gamma functions P (lower) and Q (upper), in double. Elements of a block are sorted by the
+// method that serves them, and each method runs on its elements side by side.
+#include <rushlight/loop.h>
+
+#include "kernels.h"
+#include "segments.h"
+
+namespace rl {
+namespace RL_ISA {
+namespace {
+
+constexpr int kBlock = 256;
+constexpr double kTiny = 0x1p-1000;
+constexpr int kMaxTerms = 4000;  // none takes more than some hundred
+
+using vm::Pair;
+
+RL_INLINE Pair sum_of(double a, double b) {
+  const double s = a + b, c = s - a;
+  return {s, (a - (s - c)) + (b - c)};
+}
+
+// a (log x - log a) - (x - a), to the 65 bits of the logarithms.
+RL_INLINE Pair power_exponent(double a, double x, double shift) {
+  const Pair lx = vm::log_extended(x), lw = vm::log_extended(a + shift);
+  const Pair first = vm::exact_product(a, lx.hi), second = vm::exact_product(a + shift, lw.hi);
+  const Pair difference = sum_of(first.hi, -second.hi), rest = sum_of(a + shift, -x);
+  const Pair total = sum_of(difference.hi, rest.hi);
+  const double lo = total.lo + difference.lo + rest.lo + (first.lo - second.lo) + (a * lx.lo - (a + shift) * lw.lo);
+  return {total.hi, lo};
+}
+
+RL_INLINE double exp_of(Pair e) {
+  const double y = vm::exp(e.hi);
+  return vm::abs(e.lo) < 1 ? y + y * e.lo : y;
+}
+
+// x^a e^-x / Gamma(a + 1). Small a is raised by 8, so that Stirling's formula serves (DLMF 5.11.1).
+RL_INLINE double density(double a, double x) {
+  const double shift = a < 8 ? 8 : 0, w = a + shift, y = 1 / w;
+  double raised = 1;
+#pragma GCC unroll 8
+  for (int k = 1; k <= 8; ++k) raised *= a + k;
+  const double series = on_segment(kGammaln<double>, 36 + y * 16, y) * y;
+  const double scale = vm::exp(-series) / vm::sqrt(2 * kPi * w);
+  return exp_of(power_exponent(a, x, shift)) * scale * (shift > 0 ? raised : 1);
+}
+
+struct Elements {
+  double a[kBlock], x[kBlock], p[kBlock], q[kBlock];
+  int64_t n = 0;
+};
+
+// DLMF 8.11.4.
+void by_series(Elements& e) {
+  double term[kBlock], k_a[kBlock];
+  for (int64_t i = 0; i < e.n; ++i) {
+    term[i] = 1;
+    e.p[i] = 1;
+    k_a[i] = e.a[i];
+  }
+  int64_t open = e.n;
+  for (int k = 0; open != 0 && k < kMaxTerms; ++k) {
+    open = 0;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < e.n; ++i) {
+      k_a[i] += 1;
+      term[i] *= e.x[i] / k_a[i];
+      e.p[i] += term[i];
+      open += term[i] > e.p[i] * 0x1p-54;
+    }
+  }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < e.n; ++i) {
+    e.p[i] *= density(e.a[i], e.x[i]);
+    e.p[i] = e.p[i] > 1 ? 1 : e.p[i];
+    e.q[i] = 1 - e.p[i];
+  }
+}
+
+// Q for small a and x, where 1 - P would cancel: DLMF 8.7.3.
+void by_complement(Elements& e) {
+  double term[kBlock], sum[kBlock];
+  for (int64_t i = 0; i < e.n; ++i) {
+    term[i] = 1;
+    sum[i] = 0;
+  }
+  int64_t open = e.n;
+  for (int k = 1; open != 0 && k < kMaxTerms; ++k) {
+    open = 0;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < e.n; ++i) {
+      term[i] *= -e.x[i] / k;
+      const double part = term[i] / (e.a[i] + k);
+      sum[i] += part;
+      open += vm::abs(part) > vm::abs(sum[i]) * 0x1p-54;
+    }
+  }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < e.n; ++i) {
+    const double a = e.a[i];
+    // log(Gamma(1 + a)), with its zero at 0.
+    const double position = a < 1 ? (a + 0.5) * 8 : 12 + (a - 1) * 4;
+    const double log_gamma = a * (a - 1) * on_segment(kGammaln<double>, position, 1 + a);
+    const double exponent = a * vm::log(e.x[i]) - log_gamma;
+    e.q[i] = -vm::expm1(exponent) - a * vm::exp(exponent) * sum[i];
+    e.p[i] = 1 - e.q[i];
+  }
+}
+
+// The continued fraction DLMF 8.9.2, by the method of J. Lentz.
+void by_fraction(Elements& e) {
+  double b[kBlock], c[kBlock], d[kBlock], h[kBlock];
+#pragma GCC ivdep
+  for (int64_t i = 0; i < e.n; ++i) {
+    b[i] = e.x[i] + 1 - e.a[i];
+    c[i] = 1 / kTiny;
+    d[i] = 1 / b[i];
+    h[i] = d[i];
+  }
+  int64_t open = e.n;
+  for (int k = 1; open != 0 && k < kMaxTerms; ++k) {
+    open = 0;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < e.n; ++i) {
+      const double numerator = k * (e.a[i] - k);
+      b[i] += 2;
+      const double below = numerator * d[i] + b[i], above = b[i] + numerator / c[i];
+      d[i] = 1 / (below == 0 ? kTiny : below);
+      c[i] = above == 0 ? kTiny : above;
+      const double factor = c[i] * d[i];
+      h[i] *= factor;
+      open += vm::abs(factor - 1) > 0x1p-53;
+    }
+  }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < e.n; ++i) {
+    e.q[i] = density(e.a[i], e.x[i]) * e.a[i] * h[i];
+    e.p[i] = 1 - e.q[i];
+  }
+}
+
+// Large a with x near it: N. Temme's uniform expansion, DLMF 8.12.
+void by_expansion(Elements& e) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < e.n; ++i) {
+    const double a = e.a[i], x = e.x[i], m = (x - a) / a;
+    // (m - log(1 + m)) / m^2 = (eta / m)^2 / 2
+    const double half = on_segment(kLog1pRest<double>, (m + 0.375) * 16, m);
+    const double eta = m * vm::sqrt(2 * half), inverse = 1 / a;
+    const double square = a * m * m * half, root = vm::sqrt(square);
+    const double decay = a < 1e5 ? exp_of(power_exponent(a, x, 0)) : vm::exp(-square);
+    double sum = 0;
+#pragma GCC unroll 13
+    for (int k = 12; k >= 0; --k) sum = vm::madd(sum, inverse, vm::polynomial(eta, kTemme[k]));
+    const Place place_of = place<32, 4>(root);
+    const double y = on_segment(kErfcx<double>, place_of.position, place_of.u);
+    const double half_erfcx = 0.5 * (place_of.far ? y * place_of.u : y), rest = sum / vm::sqrt(2 * kPi * a);
+    const double upper = decay * (half_erfcx + rest), lower = decay * (half_erfcx - rest);
+    e.q[i] = m > 0 ? upper : 1 - lower;
+    e.p[i] = m > 0 ? 1 - upper : lower;
+  }
+}
+
+enum Method { Edge, Series, Complement, Fraction, Expansion, kMethods };
+
+template <bool kUpper>
+RL_INLINE Method method_of(double a, double x) {
+  if (!(a > 0 && x > 0 && a < kInf && x < kInf)) return Edge;
+  if (a > 20 && vm::abs(x - a) < 0.3 * a) return Expansion;
+  if (x >= 2 && x > a + 1) return Fraction;
+  // Where P is more than about half, its complement is asked for.
+  return kUpper && a < 2 && x < 2 && a < x + 0.25 ? Complement : Series;
+}
+
+// P; Q is its complement. As limits where there is one.
+double edge(double a, double x) {
+  if (!(a >= 0 && x >= 0) || (a == 0 && x == 0) || (a == kInf && x == kInf)) return kNan;
+  if (a == 0 || x == kInf) return 1;
+  return 0;
+}
+
+template <bool kUpper, class T>
+void block(T* out, const T* a, const T* x, int64_t n) {
+  static_assert(kMethods == 5, "each has its function below");
+  uint8_t method[kBlock];
+  int64_t counts[kMethods] = {};
+  for (int64_t i = 0; i < n; ++i) {
+    method[i] = static_cast<uint8_t>(method_of<kUpper>(a[i], x[i]));
+    ++counts[method[i]];
+  }
+  if (counts[Edge] != 0) {
+    for (int64_t i = 0; i < n; ++i) {
+      if (method[i] == Edge) out[i] = static_cast<T>(kUpper ? 1 - edge(a[i], x[i]) : edge(a[i], x[i]));
+    }
+  }
+  for (int m = Series; m < kMethods; ++m) {
+    if (counts[m] == 0) continue;
+    Elements e;
+    int16_t places[kBlock];
+    for (int64_t i = 0; i < n; ++i) {  // without a branch: those of other methods are overwritten
+      places[e.n] = static_cast<int16_t>(i);
+      e.a[e.n] = a[i];
+      e.x[e.n] = x[i];
+      e.n += method[i] == m;
+      if (e.n == kBlock) break;
+    }
+    switch (m) {
+      case Series: by_series(e); break;
+      case Complement: by_complement(e); break;
+      case Fraction: by_fraction(e); break;
+      default: by_expansion(e);
+    }
+    for (int64_t k = 0; k < e.n; ++k) out[places[k]] = static_cast<T>(kUpper ? e.q[k] : e.p[k]);
+  }
+}
+
+template <bool kUpper, class T>
+void dense(char* out, const char* const* in, int64_t n, const void*) {
+  T buffer[kBlock];  // the output may be one of the inputs
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t m = n - i < kBlock ? n - i : kBlock;
+    block<kUpper>(buffer, reinterpret_cast<const T*>(in[0]) + i, reinterpret_cast<const T*>(in[1]) + i, m);
+    __builtin_memcpy(reinterpret_cast<T*>(out) + i, buffer, m * sizeof(T));
+  }
+}
+
+template <bool kUpper, class T>
+void run(char* const* data, const int64_t* strides, int64_t n, const void* params) {
+  static constexpr Plan kPlan{dense<kUpper, T>, 1, 2, {cell_of<T>(), cell_of<T>(), cell_of<T>()}};
+  run_plan(kPlan, data, strides, n, params);
+}
+
+}  // namespace
+
+void fill_gammainc(LoopTable& table) {
+  table.set("special::gammainc", DType::Float32, run<false, float>);
+  table.set("special::gammainc", DType::Float64, run<false, double>);
+  table.set("special::gammaincc", DType::Float32, run<true, float>);
+  table.set("special::gammaincc", DType::Float64, run<true, double>);
+}
+
+}  // namespace RL_ISA
+}  // namespace rl

@@ -1,0 +1,354 @@
+"""Writes tables.h and tables.cpp: polynomials on short segments, from mpmath in 40 digits.
+
+    python make_tables.py      # needs mpmath; some minutes
+
+A function is interpolated on each segment at Chebyshev's points and written in powers of the distance from the middle,
+so that the constant term carries almost the whole value and its rounding almost the whole error. The degree is the
+least that serves every segment of a table.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Iterable
+
+from mpmath import mp, mpf
+
+mp.dps = 40
+DOUBLE, SINGLE = mpf(2) ** -56, mpf(2) ** -31
+
+Function = Callable[[mpf], mpf]
+Segment = tuple[Function, mpf, mpf]
+
+
+def spaced(f: Function, low: float, high: float, count: int) -> list[Segment]:
+    """Segments of equal width."""
+    ends = [mpf(low) + (mpf(high) - mpf(low)) * i / count for i in range(count + 1)]
+    return [(f, ends[i], ends[i + 1]) for i in range(count)]
+
+
+def interpolate(segment: Segment, degree: int) -> tuple[mpf, list[mpf], mpf]:
+    """The middle, the coefficients and the greatest error relative to the greatest value."""
+    f, low, high = segment
+    middle, half, n = mpf(float((low + high) / 2)), (high - low) / 2, degree + 1
+    nodes = [mp.cos(mp.pi * (k + mpf(1) / 2) / n) for k in range(n)]
+    values = [f(middle + half * t) for t in nodes]
+    chebyshev = [
+        2 * sum(v * mp.cos(mp.pi * j * (k + mpf(1) / 2) / n) for k, v in enumerate(values)) / n for j in range(n)
+    ]
+    chebyshev[0] /= 2
+    powers = [mpf(0)] * n
+    before, now = [mpf(1)], [mpf(0), mpf(1)]
+    for j, c in enumerate(chebyshev):
+        current = before if j == 0 else now
+        for k, p in enumerate(current):
+            powers[k] += c * p
+        if j:
+            following = [mpf(0)] + [2 * p for p in now]
+            for k, p in enumerate(before):
+                following[k] -= p
+            before, now = now, following
+    powers = [p / half**k for k, p in enumerate(powers)]
+    error = max(
+        abs(mp.polyval(powers[::-1], half * t) - f(middle + half * t))
+        for t in (mp.cos(mp.pi * k / n) for k in range(n + 1))
+    )
+    return middle, powers, error / max(abs(v) for v in values)
+
+
+def fit(segments: list[Segment], tolerance: mpf) -> list[list[float]]:
+    """Rows of the middle and the coefficients."""
+    for degree in range(3, 24):
+        rows = [interpolate(segment, degree) for segment in (segments[0], segments[-1])]
+        if max(row[2] for row in rows) > tolerance:
+            continue
+        rows = [interpolate(segment, degree) for segment in segments]
+        if max(row[2] for row in rows) <= tolerance:
+            return [[float(middle), *map(float, powers)] for middle, powers, _ in rows]
+    raise ValueError("no degree below 24 serves")
+
+
+def limit(f: Function, g: Function) -> Function:
+    """F of 1/y, and g where y is too small for f."""
+    return lambda y: f(1 / y) if y > mpf(10) ** -30 else g(y)
+
+
+def inverse_erfc_log(r: mpf) -> mpf:
+    """X >= 0 with erfc(x) = exp(-r^2)."""
+    x = mp.sqrt(mp.findroot(lambda s: s + mp.log(mp.sqrt(s) * mp.sqrt(mp.pi) + 1) - r * r, r * r / 2 + mpf("0.01")))
+    for _ in range(60):
+        step = (mp.log(mp.erfc(x)) + r * r) * mp.erfc(x) * mp.exp(x * x) * mp.sqrt(mp.pi) / 2
+        x += step
+        if abs(step) < abs(x) * mpf(10) ** -36:
+            break
+    return x
+
+
+def phase(order: int, x: mpf) -> mpf:
+    return x - (2 * order + 1) * mp.pi / 4
+
+
+def hankel_p(order: int) -> Function:
+    """sqrt(pi x / 2) (J cos + Y sin) of the phase, DLMF 10.17.3."""
+    return lambda x: (
+        mp.sqrt(mp.pi * x / 2)
+        * (mp.besselj(order, x) * mp.cos(phase(order, x)) + mp.bessely(order, x) * mp.sin(phase(order, x)))
+    )
+
+
+def hankel_q(order: int) -> Function:
+    return lambda x: (
+        x
+        * mp.sqrt(mp.pi * x / 2)
+        * (mp.bessely(order, x) * mp.cos(phase(order, x)) - mp.besselj(order, x) * mp.sin(phase(order, x)))
+    )
+
+
+def tables() -> Iterable[tuple[str, list[Segment]]]:
+    sqrt, pi, log = mp.sqrt, mp.pi, mp.log
+    far = mpf(1) / 8  # the variable is 1/x from x = 8 on
+
+    # exp(x^2) erfc(x); for 1/x divided by 1/x
+    yield (
+        "kErfcx",
+        spaced(lambda x: mp.exp(x * x) * mp.erfc(x), 0, 8, 32)
+        + spaced(limit(lambda x: x * mp.exp(x * x) * mp.erfc(x), lambda y: 1 / sqrt(pi)), 0, far, 4),
+    )
+    # inverse of erfc: x / (1 - y) around 1 in z = (1 - y)^2, and x of sqrt(-log y)
+    yield (
+        "kErfinv",
+        spaced(lambda z: mp.erfinv(sqrt(z)) / sqrt(z) if z > 1e-25 else sqrt(pi) / 2, 0, 0.75, 12)
+        + spaced(inverse_erfc_log, 1, 5, 16)
+        + spaced(inverse_erfc_log, 5, 29, 12),
+    )
+    # modified Bessel functions, scaled
+    for order in (0, 1):
+        yield (
+            f"kI{order}e",
+            spaced(lambda x, n=order: mp.exp(-x) * mp.besseli(n, x) / x**n if x > 1e-25 else mpf(1) / 2**n, 0, 8, 16)
+            + spaced(
+                limit(lambda x, n=order: mp.exp(-x) * mp.besseli(n, x) * sqrt(x), lambda y: 1 / sqrt(2 * pi)), 0, far, 8
+            ),
+        )
+    # K: in y = 1/x up to 1, times sqrt(x) exp(x)
+    for order in (0, 1):
+        yield (
+            f"kK{order}e",
+            spaced(limit(lambda x, n=order: mp.exp(x) * mp.besselk(n, x) * sqrt(x), lambda y: sqrt(pi / 2)), 0, 1, 16),
+        )
+    # below 1, in z = x^2: K0 = k - log(x) i, K1 = 1 / x + x (k + log(x) i)
+    yield "kI0Small", spaced(lambda z: mp.besseli(0, sqrt(z)), 0, 1, 1)
+    yield "kI1Small", spaced(lambda z: mp.besseli(1, sqrt(z)) / sqrt(z) if z > 1e-25 else mpf(1) / 2, 0, 1, 1)
+    yield (
+        "kK0Small",
+        spaced(
+            lambda z: (
+                mp.besselk(0, sqrt(z)) + log(sqrt(z)) * mp.besseli(0, sqrt(z)) if z > 1e-25 else log(2) - mp.euler
+            ),
+            0,
+            1,
+            1,
+        ),
+    )
+
+    def k1_small(z: mpf) -> mpf:
+        if z < 1e-25:
+            return -log(2) / 2 - (1 - 2 * mp.euler) / 4
+        with mp.extradps(30):
+            x = sqrt(z)
+            return (mp.besselk(1, x) - 1 / x - log(x) * mp.besseli(1, x)) / x
+
+    yield "kK1Small", spaced(k1_small, 0, 1, 1)
+    # Bessel functions: J, and Y less its logarithm; from 8 on modulus and phase
+    for order in (0, 1):
+        yield (
+            f"kJ{order}",
+            spaced(lambda x, n=order: mp.besselj(n, x) / x**n if x > 1e-25 else mpf(1) / 2**n, 0, 8, 16),
+        )
+        yield f"kP{order}", spaced(limit(hankel_p(order), lambda y: mpf(1)), 0, far, 2)
+        yield (
+            f"kQ{order}",
+            spaced(limit(hankel_q(order), lambda y, n=order: (mpf(4 * n * n) - 1) / 8), 0, far, 2),
+        )
+
+    def y0_regular(x: mpf) -> mpf:
+        x = max(x, mpf(10) ** -15)
+        return mp.bessely(0, x) - 2 / pi * log(x) * mp.besselj(0, x)
+
+    def y1_regular(x: mpf) -> mpf:
+        with mp.extradps(30):
+            x = max(x, mpf(10) ** -15)
+            return (mp.bessely(1, x) - 2 / pi * (log(x) * mp.besselj(1, x) - 1 / x)) / x
+
+    yield "kY0", spaced(y0_regular, 0, 8, 16)
+    yield "kY1", spaced(y1_regular, 0, 8, 16)
+
+    # gamma: log(gamma) / ((x - 1) (x - 2)) below 8, then the rest of Stirling's formula, times x
+    def gamma_near(x: mpf) -> mpf:
+        with mp.extradps(20):
+            if abs(x - 1) < 1e-15:
+                return mp.euler
+            if abs(x - 2) < 1e-15:
+                return 1 - mp.euler
+            return mp.loggamma(x) / ((x - 1) * (x - 2))
+
+    def stirling(x: mpf) -> mpf:
+        with mp.extradps(40):
+            return x * (mp.loggamma(x) - (x - mpf(1) / 2) * log(x) + x - log(2 * pi) / 2)
+
+    yield (
+        "kGammaln",
+        spaced(gamma_near, 0.5, 2, 12)
+        + spaced(gamma_near, 2, 8, 24)
+        + spaced(limit(lambda x: stirling(x), lambda y: mpf(1) / 12), 0, far, 2),
+    )
+    root = mp.findroot(mp.digamma, 1.4616)
+
+    def digamma_near(x: mpf) -> mpf:
+        with mp.extradps(20):
+            return mp.digamma(x) / (x - root) if abs(x - root) > 1e-15 else mp.psi(1, root)
+
+    def digamma_far(x: mpf) -> mpf:
+        with mp.extradps(40):
+            return x * x * (mp.digamma(x) - log(x) + 1 / (2 * x))
+
+    yield (
+        "kDigamma",
+        spaced(digamma_near, 1, 2, 8)
+        + spaced(digamma_near, 2, 8, 24)
+        + spaced(limit(digamma_far, lambda y: -mpf(1) / 12), 0, far, 2),
+    )
+
+    def trigamma_far(x: mpf) -> mpf:
+        with mp.extradps(40):
+            return x * mp.psi(1, x)
+
+    yield (
+        "kTrigamma",
+        spaced(lambda x: mp.psi(1, x), 1, 2, 8)
+        + spaced(lambda x: mp.psi(1, x), 2, 8, 24)
+        + spaced(limit(trigamma_far, lambda y: mpf(1)), 0, far, 2),
+    )
+
+    # (t - log(1 + t)) / t^2
+    def log1p_rest(t: mpf) -> mpf:
+        with mp.extradps(40):
+            return (t - mp.log1p(t)) / (t * t) if t else mpf(1) / 2
+
+    yield "kLog1pRest", spaced(log1p_rest, -0.375, 0.375, 12)
+
+    # Airy: near 0 directly; beyond, of the phase z = 2/3 |x|^1.5 in 1/z, without the exponential or the oscillation
+    for derivative in (0, 1):
+        yield f"kAiry{derivative}", spaced(lambda x, d=derivative: mp.airyai(x, derivative=d), -8, 4, 48)
+
+        def decay(z: mpf, d: int = derivative) -> mpf:
+            x = (3 * z / 2) ** (mpf(2) / 3)
+            return mp.airyai(x, derivative=d) * mp.exp(z) * x ** (mpf(1) / 4 - mpf(d) / 2)
+
+        yield (
+            f"kAiryDecay{derivative}",
+            spaced(limit(decay, lambda y, d=derivative: (-1) ** d / (2 * sqrt(pi))), 0, 0.1875, 6),
+        )
+
+        def parts(z: mpf, d: int = derivative) -> tuple[mpf, mpf]:
+            x = (3 * z / 2) ** (mpf(2) / 3)
+            scale = x ** (mpf(1) / 4 - mpf(d) / 2)
+            a, b = mp.airyai(-x, derivative=d) * scale, mp.airybi(-x, derivative=d) * scale
+            if d:
+                a, b = b, -a
+            s, c = mp.sin(z + pi / 4), mp.cos(z + pi / 4)
+            return a * s + b * c, (b * s - a * c) * z
+
+        yield (
+            f"kAiryP{derivative}",
+            spaced(limit(lambda z, p=parts: p(z)[0], lambda y: 1 / sqrt(pi)), 0, 0.0664, 2),
+        )
+        yield (
+            f"kAiryQ{derivative}",
+            spaced(
+                limit(lambda z, p=parts: p(z)[1], lambda y, d=derivative: (-mpf(7) if d else mpf(5)) / 72 / sqrt(pi)),
+                0,
+                0.0664,
+                2,
+            ),
+        )
+
+
+def temme() -> list[list[mpf]]:
+    """Coefficients of a^-k eta^n in Temme's expansion of the incomplete gamma functions, DLMF 8.12.12."""
+    rows, columns = 13, 16
+    size = columns + 2 * rows + 2
+    alpha = [mpf(0), mpf(1)]
+    for n in range(2, size + 2):
+        inner = sum(j * alpha[j] * alpha[n - j + 1] for j in range(2, n))
+        alpha.append((alpha[n - 1] - inner) / (n + 1))
+    stirling = [mpf(1)]
+    for k in range(1, rows):  # exp of the sum of B_2j / (2j (2j - 1)) y^(2j - 1)
+        stirling.append(
+            sum(mp.bernoulli(2 * j) / (2 * j) * stirling[k - 2 * j + 1] for j in range(1, (k + 1) // 2 + 1)) / k
+        )
+    d = [[-mpf(1) / 3] + [(n + 2) * alpha[n + 2] for n in range(1, size - 1)]]
+    for k in range(1, rows):
+        before = d[-1]
+        d.append([(-1) ** k * stirling[k] * d[0][n] + (n + 2) * before[n + 2] for n in range(len(before) - 2)])
+    return [row[:columns] for row in d]
+
+
+def write(folder: pathlib.Path) -> None:
+    header = [
+        "// Written by make_tables.py: rows of the middle of a segment and the coefficients in powers of the distance.",
+        "#pragma once",
+        "",
+        "namespace rl {",
+        "",
+        "template <int kRows, int kCoefficients>",
+        "struct Table {",
+        "  static constexpr int rows = kRows, coefficients = kCoefficients;",
+        "  double row[kRows][kCoefficients + 1];",
+        "};",
+        "",
+        "// The table for results of type T.",
+        "template <class T, class Full, class Single>",
+        "constexpr const auto& for_type(const Full& full, const Single& single) {",
+        "  if constexpr (sizeof(T) == 8) {",
+        "    return full;",
+        "  } else {",
+        "    return single;",
+        "  }",
+        "}",
+        "",
+    ]
+    source = ["// Written by make_tables.py.", '#include "tables.h"', "", "namespace rl {", "", "// clang-format off"]
+    for name, segments in tables():
+        for suffix, tolerance in (("Double", DOUBLE), ("Single", SINGLE)):
+            rows = fit(segments, tolerance)
+            print(f"{name}{suffix}: {len(rows)} segments, degree {len(rows[0]) - 2}", flush=True)
+            kind = f"const Table<{len(rows)}, {len(rows[0]) - 1}> {name}{suffix}"
+            header.append(f"extern {kind};")
+            source.append(f"{kind} = {{{{")
+            for row in rows:
+                source.append("    {" + ", ".join(number(value, suffix) for value in row) + "},")
+            source.append("}};")
+        header += [
+            "template <class T>",
+            f"inline constexpr const auto& {name} = for_type<T>({name}Double, {name}Single);",
+        ]
+    coefficients = temme()
+    kind = f"const double kTemme[{len(coefficients)}][{len(coefficients[0])}]"
+    header.append(f"extern {kind};  // of a^-k eta^n, DLMF 8.12.12")
+    source.append(f"{kind} = {{")
+    source += ["    {" + ", ".join(number(float(value), "") for value in row) + "}," for row in coefficients]
+    source.append("};")
+    header += ["", "}  // namespace rl", ""]
+    source += ["// clang-format on", "", "}  // namespace rl", ""]
+    (folder / "tables.h").write_text("\n".join(header))
+    (folder / "tables.cpp").write_text("\n".join(source))
+
+
+def number(value: float, suffix: str) -> str:
+    text = f"{value:.12g}" if suffix == "Single" else f"{value!r}"
+    return text if any(c in text for c in ".en") else text + ".0"
+
+
+if __name__ == "__main__":
+    write(pathlib.Path(__file__).parent)

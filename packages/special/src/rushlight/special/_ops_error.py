@@ -1,0 +1,96 @@
+"""Error functions and the normal distribution."""
+
+from __future__ import annotations
+
+import math
+
+from rushlight.plugin import Op
+
+from ._records import library, unary
+
+_SLOPE = f"{2 / math.sqrt(math.pi)!r}"  # of erf at 0
+_DENSITY = f"{math.sqrt(2 * math.pi)!r}"
+
+erf = unary(
+    "erf",
+    "Error function, 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.",
+    (-3, 3),
+    f"grad * {_SLOPE} * exp(-(self * self))",
+    "rushlight.tensor([0.0, 1.0]) -> tensor([0.0000, 0.8427])",
+    aliases=("erf",),
+    inplace=True,
+)
+erfc = unary(
+    "erfc",
+    "Complementary error function 1 - erf(x), to full relative accuracy where it is small.",
+    (-3, 3),
+    f"-grad * {_SLOPE} * exp(-(self * self))",
+    "rushlight.tensor([0.0, 1.0]) -> tensor([1.0000, 0.1573])",
+    aliases=("erfc",),
+    inplace=True,
+    source="erfcx by polynomials on segments, exp(-x^2) of a square in two parts.",
+)
+erfcx = unary(
+    "erfcx",
+    "Scaled complementary error function exp(x^2) erfc(x).",
+    (-2, 20),
+    f"grad * (2 * self * result - {_SLOPE})",
+    "rushlight.tensor([0.0, 30.0]) -> tensor([1.0000, 0.0188])",
+)
+logerfc = unary(
+    "logerfc",
+    "Logarithm of erfc(x), finite for all finite x.",
+    (-3, 9),
+    f"-grad * {_SLOPE} / erfcx(self)",
+    "rushlight.tensor([0.0, 30.0]) -> tensor([   0.0000, -903.9742])",
+    array=lambda xp, x: library(x, "log_ndtr")(-math.sqrt(2) * x) + math.log(2),
+)
+logerfcx = unary(
+    "logerfcx",
+    "Logarithm of erfcx(x), finite for all finite x.",
+    (-3, 9),
+    f"grad * (2 * self - {_SLOPE} / erfcx(self))",
+    "rushlight.tensor([0.0, 30.0]) -> tensor([ 0.0000, -3.9742])",
+    array=lambda xp, x: library(x, "log_ndtr")(-math.sqrt(2) * x) + math.log(2) + x * x,
+)
+erfinv = unary(
+    "erfinv",
+    "Inverse of erf on [-1, 1]; infinite at the ends, NaN outside.",
+    (-0.95, 0.95),
+    f"grad * {math.sqrt(math.pi) / 2!r} * exp(result * result)",
+    "rushlight.tensor([0.0, 0.5, -1.0]) -> tensor([0.0000, 0.4769,   -inf])",
+    aliases=("erfinv",),
+    inplace=True,
+    source="polynomials in x^2, and in sqrt(-log(1 - |x|)) in the tails.",
+)
+erfcinv = unary(
+    "erfcinv",
+    "Inverse of erfc on [0, 2].",
+    (0.05, 1.95),
+    f"-grad * {math.sqrt(math.pi) / 2!r} * exp(result * result)",
+    "rushlight.tensor([1.0, 1e-20]) -> tensor([0.0000, 6.6015])",
+)
+ndtr = unary(
+    "ndtr",
+    "Distribution function of the standard normal distribution.",
+    (-4, 4),
+    f"grad * exp(-0.5 * self * self) / {_DENSITY}",
+    "rushlight.tensor([-30.0, 0.0, 1.0], dtype=rushlight.float64)"
+    " -> tensor([4.9067e-198, 5.0000e-01, 8.4134e-01], dtype=torch.float64)",
+)
+ndtri = unary(
+    "ndtri",
+    "Quantile of the standard normal distribution, the inverse of `ndtr`.",
+    (0.05, 0.95),
+    f"grad * {_DENSITY} * exp(0.5 * result * result)",
+    "rushlight.tensor([0.025, 0.5, 1.0]) -> tensor([-1.9600,  0.0000,     inf])",
+)
+log_ndtr = unary(
+    "log_ndtr",
+    "Logarithm of `ndtr`, finite for all finite x.",
+    (-9, 4),
+    f"grad * {math.sqrt(2 / math.pi)!r} / erfcx(self * {-math.sqrt(0.5)!r})",
+    "rushlight.tensor([-30.0, 0.0]) -> tensor([-454.3212,   -0.6931])",
+)
+
+OPS = [value for value in globals().values() if isinstance(value, Op)]

@@ -1,0 +1,244 @@
+"""The gamma function's family."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rushlight.plugin import COMPOSITE, Op, Sample, pointwise
+
+from ._records import document, host, samples, scipy_reference, slope, unary
+
+gammaln = unary(
+    "gammaln",
+    "Logarithm of the absolute value of the gamma function; infinite at its poles.",
+    (0.2, 6),
+    "grad * digamma(self)",
+    "rushlight.tensor([0.5, 4.0]) -> tensor([0.5724, 1.7918])",
+    aliases=("lgamma",),
+    inplace=True,
+    source="polynomials on segments below 8, Stirling's formula beyond, reflection below 1/2 (DLMF 5.5, 5.11).",
+)
+
+
+def _digamma(name: str, **options: Any) -> Op:
+    return unary(
+        name,
+        "Logarithmic derivative of the gamma function; NaN at its negative poles.",
+        (0.2, 6),
+        "grad * _trigamma(self)",
+        "rushlight.tensor([0.5, 4.0]) -> tensor([-1.9635,  1.2561])",
+        scipy="digamma",
+        source="polynomials on segments, with its positive root as a factor; DLMF 5.5 and 5.11 elsewhere.",
+        **options,
+    )
+
+
+digamma = _digamma("digamma", aliases=("digamma",), inplace=True)
+psi = _digamma("psi")
+_trigamma = unary(
+    "_trigamma",
+    "Derivative of digamma.",
+    (0.2, 6),
+    "grad * _polygamma(2, self)",
+    "rushlight.tensor([0.5, 4.0]) -> tensor([4.9348, 0.2838])",
+    array=lambda xp, x: host("polygamma")(xp, 1, x),
+)
+_polygamma = (
+    Op("special::_polygamma(int n, Tensor self) -> Tensor", family=pointwise("float"), method=False, out=False)
+    .array(lambda xp, n, x: host("polygamma")(xp, n, x))
+    .grad(self="grad * _polygamma(n + 1, self)")
+    .samples(
+        lambda make, dtype: (Sample((n, make(3, 4, low=0.5, high=6))) for n in (2, 3, 5)), scipy_reference("polygamma")
+    )
+)
+
+
+def _polygamma_of(n: int, self: Any) -> Any:
+    if n < 0:
+        raise RuntimeError(
+            f"polygamma(n, x) does not support negative n. got n={n}. It is the n-th derivative of digamma."
+        )
+    return digamma.operator(self) if n == 0 else _trigamma.operator(self) if n == 1 else _polygamma.operator(n, self)
+
+
+polygamma = (
+    Op(
+        "special::polygamma(int n, Tensor self) -> Tensor",
+        family=COMPOSITE,
+        aliases=("polygamma",),
+        method=False,
+        doc="""The n-th derivative of the digamma function.
+
+        Args:
+            n: Order, at least 0.
+            input: Real tensor of any shape.
+
+        Returns:
+            Tensor of the same shape; integers and bool give the default float dtype.
+
+        Raises:
+            RuntimeError: n is negative.
+
+        Source: n! zeta(n + 1, x), the Hurwitz zeta function by Euler and Maclaurin (DLMF 25.11.12, 25.11.28).
+
+        Example:
+            >>> rushlight.special.polygamma(2, rushlight.tensor([1.0, -0.5]))
+            tensor([-2.4041, -0.8288])
+        """,
+    )
+    .composite(_polygamma_of)
+    .samples(
+        lambda make, dtype: (Sample((n, make(3, 4, low=0.5, high=6))) for n in (0, 1, 2, 3)),
+        scipy_reference("polygamma"),
+    )
+)
+polygamma_method = (
+    Op(
+        "special::polygamma.method(Tensor self, int n) -> Tensor",
+        family=COMPOSITE,
+        aliases=("polygamma",),
+        inplace=True,
+        doc=polygamma.doc,
+    )
+    .composite(lambda self, n: _polygamma_of(n, self))
+    .samples(
+        lambda make, dtype: [Sample((make(3, 4, low=0.5, high=6), 2))], lambda x, n: scipy_reference("polygamma")(n, x)
+    )
+)
+
+
+def _multigammaln(self: Any, p: int) -> Any:
+    if p < 1:
+        raise RuntimeError(
+            f"p has to be greater than or equal to 1, got p={p}. It is the dimension of multigammaln(a, p)."
+        )
+    total = gammaln.operator(self)
+    if p > 1:
+        total = total + p * (p - 1) / 4 * math.log(math.pi)
+    for j in range(1, p):
+        total = total + gammaln.operator(self - j / 2)
+    return total
+
+
+multigammaln = (
+    Op(
+        "special::multigammaln(Tensor self, int p) -> Tensor",
+        family=COMPOSITE,
+        aliases=("mvlgamma",),
+        inplace=True,
+        doc="""Logarithm of the multivariate gamma function of dimension p.
+
+        Args:
+            input: Real tensor of any shape, greater than (p - 1) / 2.
+            p: Dimension, at least 1.
+
+        Returns:
+            Tensor of the same shape; integers and bool give the default float dtype.
+
+        Raises:
+            RuntimeError: p is less than 1.
+
+        Example:
+            >>> rushlight.special.multigammaln(rushlight.tensor([2.0, 3.0]), 2)
+            tensor([0.4516, 1.5502])
+        """,
+    )
+    .composite(_multigammaln)
+    .samples(
+        lambda make, dtype: (Sample((make(3, 4, low=2, high=6), p)) for p in (1, 2, 4)),
+        lambda a, p: scipy_reference("multigammaln")(a[..., None], p) if a.ndim == 0 else _each(a, p),
+    )
+)
+
+
+def _each(a: Any, p: int) -> Any:
+    import numpy as np
+
+    return np.vectorize(lambda value: scipy_reference("multigammaln")(float(value), p))(a)
+
+
+_GAMMAINC = {"input": "The parameter a, not negative.", "other": "The limit x of the integral, not negative."}
+_GAMMAINC_SOURCE = (
+    "series and continued fraction (DLMF 8.11.4, 8.9.2), for large a near x Temme's uniform expansion\n(DLMF 8.12)."
+)
+gammainc = (
+    Op(
+        "special::gammainc(Tensor self, Tensor other) -> Tensor",
+        family=pointwise("float"),
+        aliases=("igamma",),
+        inplace=True,
+        doc=document(
+            "gammainc",
+            "Regularized lower incomplete gamma function P(a, x).",
+            _GAMMAINC,
+            "rushlight.tensor([0.5, 3.0]), rushlight.tensor([1.0, 1.0]) -> tensor([0.8427, 0.0803])",
+            _GAMMAINC_SOURCE,
+        ),
+    )
+    .array(host("gammainc"))
+    .grad(
+        self=lambda grad, self, other: slope(gammainc, 0)(grad, self, other),
+        other="grad * _gamma_density(self, other)",
+    )
+    .samples(samples((0.5, 6), (0.1, 9)), scipy_reference("gammainc"))
+)
+gammaincc = (
+    Op(
+        "special::gammaincc(Tensor self, Tensor other) -> Tensor",
+        family=pointwise("float"),
+        aliases=("igammac",),
+        inplace=True,
+        doc=document(
+            "gammaincc",
+            "Regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).",
+            _GAMMAINC,
+            "rushlight.tensor([0.5, 3.0]), rushlight.tensor([1.0, 1.0]) -> tensor([0.1573, 0.9197])",
+            _GAMMAINC_SOURCE,
+        ),
+    )
+    .array(host("gammaincc"))
+    .grad(
+        self=lambda grad, self, other: slope(gammaincc, 0)(grad, self, other),
+        other="-grad * _gamma_density(self, other)",
+    )
+    .samples(samples((0.5, 6), (0.1, 9)), scipy_reference("gammaincc"))
+)
+_gamma_density = (
+    Op("special::_gamma_density(Tensor self, Tensor other) -> Tensor", family=COMPOSITE, out=False)
+    .composite(lambda self, other: ((self - 1) * other.log() - other - gammaln.operator(self)).exp())
+    .samples(samples((0.5, 6), (0.1, 9)), lambda a, x: _density(a, x))
+)
+
+
+def _density(a: Any, x: Any) -> Any:
+    import numpy as np
+
+    return np.exp((a - 1) * np.log(x) - x - scipy_reference("gammaln")(a))
+
+
+zeta = (
+    Op(
+        "special::zeta(Tensor self, Tensor other) -> Tensor",
+        family=pointwise("float"),
+        numbers=True,
+        doc=document(
+            "zeta",
+            "Hurwitz zeta function, the sum of (q + k)^-s over k = 0, 1, 2 and so on.",
+            {
+                "input": "The exponent s, tensor or number; NaN below 1, infinite at it.",
+                "other": "The offset q, tensor or number; infinite at 0 and negative integers.",
+            },
+            "rushlight.tensor([2.0, 4.0]), 1 -> tensor([1.6449, 1.0823])",
+            "the formula of Euler and Maclaurin (DLMF 25.11.28).",
+        ),
+    )
+    .array(host("zeta"))
+    .grad(
+        self=lambda grad, self, other: slope(zeta, 0, above=1)(grad, self, other),
+        other="-grad * self * zeta(self + 1, other)",
+    )
+    .samples(samples((1.5, 6), (0.5, 6)), scipy_reference("zeta"))
+)
+
+OPS = [value for value in globals().values() if isinstance(value, Op)]

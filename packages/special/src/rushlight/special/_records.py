@@ -1,0 +1,138 @@
+"""What the records of the special functions share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+from rushlight.plugin import Op, Sample, pointwise
+
+SHAPES = ((), (5,), (3, 4), (0,))
+Range = tuple[float, float]
+
+
+def library(array: Any, name: str) -> Any:
+    """The function `name` of SciPy for arrays of NumPy, of CuPy for CuPy's."""
+    modules = {"numpy": "scipy.special", "ml_dtypes": "scipy.special", "cupy": "cupyx.scipy.special"}
+    module = modules.get(type(array).__module__.partition(".")[0])
+    if module is None:
+        raise NotImplementedError(
+            f"special::{name}: no kernel for arrays of type {type(array).__qualname__}. "
+            "A plugin gives one through rushlight_register_kernels(device_type)."
+        )
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"special::{name}: computed by SciPy, which is missing. pip install scipy") from error
+
+
+def host(name: str) -> Callable[..., Any]:
+    """The array kernel of a function of SciPy and CuPy; half types compute in float32."""
+
+    def kernel(xp: Any, *args: Any) -> Any:
+        array = next(arg for arg in args if hasattr(arg, "dtype"))
+        wide = [
+            arg.astype("float32") if getattr(getattr(arg, "dtype", None), "itemsize", 8) == 2 else arg for arg in args
+        ]
+        return library(array, name)(*wide)
+
+    return kernel
+
+
+def scipy_reference(name: str) -> Callable[..., Any]:
+    """The function of SciPy, as the oracle of samples."""
+
+    def reference(*args: Any) -> Any:
+        import scipy.special
+
+        return getattr(scipy.special, name)(*args)
+
+    return reference
+
+
+def samples(*ranges: Range | tuple[int, ...]) -> Callable[..., Iterator[Sample]]:
+    """Tensors with values in a range for each argument, of all ranks, broadcast and strided.
+
+    Args:
+        *ranges: (low, high) of floats; of ints, those numbers themselves.
+    """
+
+    def make_all(make: Any, dtype: Any) -> Iterator[Sample]:
+        for shape in SHAPES:
+            yield Sample(tuple(make(*shape, low=low, high=high) for low, high in ranges))
+        first, *rest = ranges
+        strided = make(4, 3, low=first[0], high=first[1]).t()
+        yield Sample((strided, *(make(3, 1, low=low, high=high) for low, high in rest)))
+
+    return make_all
+
+
+def document(name: str, summary: str, arguments: dict[str, str], example: str, source: str = "") -> str:
+    """A docstring in Google's style; all of these functions return one value for each element."""
+    lines = [summary, "", "Args:"]
+    lines += [f"    {key}: {text}" for key, text in arguments.items()]
+    lines += ["", "Returns:", "    Tensor of the broadcast shape; integers and bool give the default float dtype."]
+    if source:
+        lines += ["", f"Source: {source}"]
+    call, _, printed = example.partition(" -> ")
+    lines += ["", "Example:", f"    >>> rushlight.special.{name}({call})"]
+    lines += [f"    {line}" for line in printed.split("\n")]
+    return "\n".join(lines)
+
+
+def unary(
+    name: str,
+    summary: str,
+    range_: Range,
+    grad: Any,
+    example: str,
+    *,
+    array: Any = None,
+    reference: Any = None,
+    source: str = "",
+    scipy: str | None = None,
+    loop: str | None = None,
+    **options: Any,
+) -> Op:
+    """The record of a function of one variable.
+
+    Args:
+        range_: Values of the samples.
+        example: "arguments -> what is printed".
+        array: Array kernel, where it is not the function `scipy` of SciPy.
+        scipy: Name in SciPy, the same by default.
+    """
+    doc = document(name, summary, {"input": "Real tensor of any shape."}, example, source)
+    op = Op(f"special::{name}(Tensor self) -> Tensor", family=pointwise("float", loop), doc=doc, **options)
+    op.array(array or host(scipy or name))
+    if grad is not NotImplemented:
+        op.grad(self=grad)
+    return op.samples(samples(range_), reference or (None if array else scipy_reference(scipy or name)))
+
+
+def slope(op: Op, at: int, *, above: float | None = 0) -> Callable[..., Any]:
+    """The gradient rule in a parameter that no closed form serves: a central difference of eighth order.
+
+    The step is a fiftieth of the distance to `above`, so that truncation and rounding both stay near 1e-11 of the
+    function. Made of the operator itself, the rule differentiates again.
+
+    Args:
+        op: The function.
+        at: Which argument.
+        above: Where the domain of the parameter ends; None: nowhere, the step is at least 0.02.
+    """
+    weights = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+
+    def rule(grad: Any, *args: Any) -> Any:
+        x = args[at]
+        step = (x - (above or 0)).detach().abs() * 0.02
+        step = step.clamp(min=0.02) if above is None else step
+
+        def shifted(steps: int) -> Any:
+            return op.operator(*args[:at], x + steps * step, *args[at + 1 :])
+
+        total = sum(w * (shifted(k) - shifted(-k)) for k, w in enumerate(weights, 1))
+        return grad * (total / step)
+
+    return rule
