@@ -148,6 +148,45 @@ LAYERS.append((lambda nn: nn.RNN(3, 5, nonlinearity="relu"), (5, 2, 3)))
 LAYERS.append((lambda nn: nn.RNNCell(3, 5, nonlinearity="relu"), (2, 3)))
 
 
+LAYERS += [
+    (lambda nn: nn.RReLU(), (3, 40)),
+    (lambda nn: nn.RMSNorm(4), (2, 3, 4)),
+    (lambda nn: nn.RMSNorm((3, 4), eps=1e-3, elementwise_affine=False), (2, 3, 4)),
+    (lambda nn: nn.LocalResponseNorm(3, alpha=0.1), (2, 5, 4, 3)),
+    (lambda nn: nn.PixelShuffle(2), (2, 8, 3, 4)),
+    (lambda nn: nn.PixelUnshuffle(2), (2, 2, 6, 4)),
+    (lambda nn: nn.ChannelShuffle(2), (2, 6, 3, 4)),
+    (lambda nn: nn.Unfold((2, 3), 1, (0, 1), (2, 1)), (2, 3, 7, 8)),
+    (lambda nn: nn.Fold((5, 4), 2), (2, 8, 12)),
+    (lambda nn: nn.Upsample(scale_factor=2.5), (2, 3, 4, 5)),
+    (lambda nn: nn.Upsample(7, mode="nearest-exact"), (2, 3, 4)),
+    (lambda nn: nn.Upsample(7, mode="linear"), (2, 3, 4)),
+    (lambda nn: nn.Upsample((3, 9), mode="bilinear", align_corners=True), (2, 3, 4, 5)),
+    (lambda nn: nn.Upsample(scale_factor=(0.7, 1.6), mode="bicubic"), (2, 3, 4, 5)),
+    (lambda nn: nn.Upsample(5, mode="trilinear"), (2, 3, 4, 5, 3)),
+    (lambda nn: nn.Upsample(2, mode="area"), (2, 3, 4, 5)),
+    (lambda nn: nn.UpsamplingBilinear2d(scale_factor=2), (1, 2, 3, 4)),
+    (lambda nn: nn.UpsamplingNearest2d(5), (1, 2, 3, 4)),
+    (lambda nn: nn.FractionalMaxPool2d(2, output_size=3), (2, 3, 7, 6)),
+    (lambda nn: nn.FractionalMaxPool3d(2, output_ratio=0.6), (3, 7, 6, 5)),
+    (lambda nn: nn.LPPool1d(2, 3), (2, 3, 9)),
+    (lambda nn: nn.LPPool2d(1.5, 2, 1, True), (2, 3, 5, 6)),
+    (lambda nn: nn.SyncBatchNorm(3), (4, 3, 5)),
+    (lambda nn: nn.LazyLinear(4), (2, 3)),
+    (lambda nn: nn.LazyConv2d(4, 3, bias=False), (2, 3, 5, 5)),
+    (lambda nn: nn.LazyConvTranspose1d(4, 3, groups=2), (2, 6, 5)),
+    (lambda nn: nn.LazyBatchNorm1d(), (4, 3)),
+    (lambda nn: nn.LazyInstanceNorm2d(), (2, 3, 4, 5)),
+    (lambda nn: nn.DataParallel(nn.Linear(3, 2)), (4, 3)),
+]
+for n in (1, 2, 3):
+    LAYERS.append((lambda nn, n=n: getattr(nn, f"AdaptiveMaxPool{n}d")(4), (2, 3, *IMAGES[n])))
+    LAYERS.append((lambda nn, n=n: getattr(nn, f"InstanceNorm{n}d")(3), (2, 3, *IMAGES[n])))
+    LAYERS.append(
+        (lambda nn, n=n: getattr(nn, f"InstanceNorm{n}d")(3, affine=True, track_running_stats=True), (3, *IMAGES[n]))
+    )
+
+
 @pytest.mark.parametrize("train", [True, False])
 @pytest.mark.parametrize("case", LAYERS, ids=lambda case: repr(case[0](torch.nn)).replace("\n", ""))
 def test_layers(case, train):
@@ -225,6 +264,15 @@ LOSSES = [
 ]
 
 
+LOSSES += [
+    ("MultiMarginLoss", scores, classes, {"p": 2, "margin": 0.7, "weight": weights}),
+    ("MultiMarginLoss", lambda t: t.randn(5), lambda t: t.tensor(2)),
+    ("MultiLabelMarginLoss", scores, lambda t: t.tensor([[1, 0, -1, 2, 0], [-1] * 5, [4, 4, 1, -1, 0], [0] * 5])),
+    ("MultiLabelSoftMarginLoss", scores, lambda t: t.randint(0, 2, (4, 5)).to(t.float32), {"weight": weights}),
+    ("TripletMarginWithDistanceLoss", scores, scores, {"swap": True, "margin": 0.5}, scores),
+]
+
+
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("case", LOSSES, ids=lambda case: case[0])
 def test_losses(case, reduction):
@@ -243,6 +291,50 @@ def test_losses(case, reduction):
 
 
 BAD = [
+    lambda t: t.nn.functional.interpolate(t.ones(1, 2, 4, 4), 8, mode="linear"),
+    lambda t: t.nn.functional.interpolate(t.ones(1, 2, 4, 4), 8, mode="odd"),
+    lambda t: t.nn.functional.interpolate(t.ones(1, 2, 4, 4), 8, 2),
+    lambda t: t.nn.functional.interpolate(t.ones(1, 2, 4, 4)),
+    lambda t: t.nn.functional.interpolate(t.ones(1, 2, 4, 4), (8,)),
+    lambda t: t.nn.functional.interpolate(t.ones(1, 2, 4, 4), 0),
+    lambda t: t.nn.functional.interpolate(t.ones(1, 2, 4, 4), 8, align_corners=True),
+    lambda t: t.nn.functional.interpolate(t.ones(1, 2, 4, 4), 8, antialias=True),
+    lambda t: t.nn.functional.interpolate(t.ones(1, 2, 4, 4, dtype=t.int64), 8),
+    lambda t: t.nn.functional.grid_sample(t.ones(1, 2, 4, 4), t.ones(2, 3, 3, 2)),
+    lambda t: t.nn.functional.grid_sample(t.ones(1, 2, 4, 4), t.ones(1, 3, 3, 2), mode="odd"),
+    lambda t: t.nn.functional.grid_sample(t.ones(1, 2, 4, 4), t.ones(1, 3, 3, 3)),
+    lambda t: t.nn.functional.affine_grid(t.ones(1, 2, 3), (1, 1, 0, 3)),
+    lambda t: t.nn.functional.affine_grid(t.ones(1, 2, 3), (1, 1, 3)),
+    lambda t: t.nn.functional.unfold(t.ones(1, 2, 4, 4), 5),
+    lambda t: t.nn.functional.unfold(t.ones(1, 2, 4, 4), 2, 0),
+    lambda t: t.nn.functional.fold(t.ones(1, 8, 9), 5, 2),
+    lambda t: t.nn.functional.fold(t.ones(1, 7, 9), 4, 2),
+    lambda t: t.nn.functional.embedding_bag(t.tensor([0, 9]), t.ones(5, 2), t.tensor([0])),
+    lambda t: t.nn.functional.embedding_bag(t.tensor([0, 1]), t.ones(5, 2), t.tensor([1])),
+    lambda t: t.nn.functional.embedding_bag(t.tensor([0, 1]), t.ones(5, 2)),
+    lambda t: t.nn.functional.embedding_bag(t.tensor([0, 1]), t.ones(5, 2), t.tensor([0]), mode="odd"),
+    lambda t: t.nn.functional.pixel_shuffle(t.ones(1, 2, 4, 4), 3),
+    lambda t: t.nn.functional.channel_shuffle(t.ones(1, 2, 4, 4), 3),
+    lambda t: t.nn.functional.max_unpool2d(t.ones(1, 1, 2, 2), t.full((1, 1, 2, 2), 99), 2),
+    lambda t: t.nn.functional.max_unpool2d(t.ones(1, 1, 2, 2), t.zeros(1, 1, 2, 2), 2),
+    lambda t: t.nn.functional.fractional_max_pool2d(t.ones(1, 1, 4, 4), 2),
+    lambda t: t.nn.functional.adaptive_max_pool2d(t.ones(1, 1, 4, 4), (2, 2, 2)),
+    lambda t: t.nn.functional.ctc_loss(t.ones(5, 2, 4), t.ones(2, 2, dtype=t.int64), (6, 5), (2, 2)),
+    lambda t: t.nn.functional.ctc_loss(t.ones(5, 2, 4), t.ones(2, 2, dtype=t.int64), (5, 5), (2, 3)),
+    lambda t: t.nn.functional.ctc_loss(t.ones(5, 2, 4), t.ones(2, 2, dtype=t.int64), (5, 5), (2, 2), blank=4),
+    lambda t: t.nn.functional.multi_margin_loss(t.ones(2, 3), t.tensor([0, 3])),
+    lambda t: t.nn.functional.multi_margin_loss(t.ones(2, 3), t.tensor([0, 1]), p=3),
+    lambda t: t.nn.functional.multilabel_margin_loss(t.ones(2, 3), t.zeros(2, 2, dtype=t.int64)),
+    lambda t: t.pdist(t.ones(2)),
+    lambda t: t.pdist(t.ones(2, 2), -1.0),
+    lambda t: t.nn.LazyLinear(3).weight + 1,
+    lambda t: t.nn.LazyLinear(3).weight.shape,
+    lambda t: t.nn.LazyConv2d(3, 2)(t.ones(1, 2)),
+    lambda t: t.nn.InstanceNorm2d(3)(t.ones(2, 3)),
+    lambda t: t.nn.InstanceNorm1d(3)(t.ones(2, 3, 1)),
+    lambda t: t.nn.AdaptiveLogSoftmaxWithLoss(5, 10, [4, 2]),
+    lambda t: t.nn.utils.stateless.functional_call(t.nn.Linear(2, 2), {"weight": t.ones(2, 2)}, t.ones(2), strict=True),
+    lambda t: t.nn.utils.stateless.functional_call(t.nn.Linear(2, 2), {"weight": 3}, t.ones(2)),
     lambda t: t.nn.Linear(3, 4)(t.ones(2, 5)),
     lambda t: t.nn.Conv2d(3, 4, 3)(t.ones(2, 5, 8, 8)),
     lambda t: t.nn.Conv2d(3, 4, 3)(t.ones(8, 8)),
@@ -321,6 +413,79 @@ INITS = [
 @pytest.mark.parametrize("shape", [(4, 6), (6, 4)])
 def test_initial_values_are_the_same(name, options, shape):
     check(lambda t: [getattr(t.nn.init, name)(t.empty(*shape), **options), t.rand(1)])
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 1}, {"max_norm": 1.0}, {"include_last_offset": True}], ids=str)
+def test_embedding_bag(mode, options):
+    def program(t):
+        module = t.nn.EmbeddingBag(5, 3, mode=mode, **options)
+        output = module(t.tensor([0, 1, 1, 4, 2]), t.tensor([0, 0, 3, 5]))
+        (output * output).sum().backward()
+        return [output, module.weight.grad, module.weight, repr(module)]
+
+    check(program)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("align_corners", [True, False])
+def test_grids(mode, padding, align_corners):
+    def program(t):
+        grids = []
+        for n in (2, 3)[: 1 if mode == "bicubic" else 2]:
+            image = t.randn(2, 3, *(5, 6, 4)[:n], dtype=t.float64, requires_grad=True)
+            grid = (1.4 * t.randn(2, 70, *(1,) * (n - 1), n, dtype=t.float64)).requires_grad_()
+            output = t.nn.functional.grid_sample(image, grid, mode, padding, align_corners)
+            (output * t.randn(output.shape, dtype=t.float64)).sum().backward()
+            theta = t.randn(2, n, n + 1)
+            affine = t.nn.functional.affine_grid(theta, (2, 3, *(4, 5, 3)[:n]), align_corners)
+            grids += [output, image.grad, grid.grad, affine]
+        return grids
+
+    check(program, 1e-6)
+
+
+@pytest.mark.parametrize("zero_infinity", [True, False])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_ctc(reduction, zero_infinity):
+    def program(t):
+        scores = t.randn(7, 3, 5, dtype=t.float64, requires_grad=True)
+        inputs, targets = t.tensor([7, 5, 2]), t.tensor([3, 2, 2])
+        labels = t.tensor([[1, 1, 2], [3, 4, 0], [2, 2, 0]])
+        loss = t.nn.functional.ctc_loss(scores.log_softmax(2), labels, inputs, targets, 0, reduction, zero_infinity)
+        loss.sum().backward()
+        joined = t.nn.functional.ctc_loss(
+            scores.detach().log_softmax(2), t.tensor([1, 1, 2, 3, 4, 2, 2]), inputs, targets, 0, reduction
+        )
+        return [t.nan_to_num(part, posinf=-1) for part in (loss, scores.grad, joined)]
+
+    check(program)
+
+
+def test_adaptive_softmax():
+    def program(t):
+        module = t.nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 6], div_value=2.0, head_bias=True)
+        x = t.randn(6, 8, requires_grad=True)
+        output, loss = module(x, t.tensor([0, 4, 11, 2, 7, 5]))
+        loss.backward()
+        return [output, loss, x.grad, module.log_prob(x), module.predict(x), repr(module)]
+
+    check(program)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_maxima_go_back(n):
+    def program(t):
+        pool = getattr(t.nn, f"MaxPool{n}d")(2, 2, return_indices=True)
+        unpool = getattr(t.nn, f"MaxUnpool{n}d")(2, 2)
+        x = t.randn(2, 3, *IMAGES[n], requires_grad=True)
+        values, indices = pool(x)
+        output = unpool(values, indices, output_size=x.shape)
+        (output * output).sum().backward()
+        return [output, x.grad, unpool(values, indices), repr(unpool)]
+
+    check(program)
 
 
 OPTIMIZERS = [

@@ -278,7 +278,7 @@ struct Corners {
         }
         any_outside |= outside;
         place[k][b] = outside < 0 ? -1 : at;
-        weight[k][b] = by;
+        weight[k][b] = outside < 0 ? T(0) : by;  // of what is not finite the weight is no number
       }
       for (int64_t b = points; b < kBlock; ++b) place[k][b] = 0, weight[k][b] = 0;
     }
