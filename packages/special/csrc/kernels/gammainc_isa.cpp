@@ -20,14 +20,17 @@ RL_INLINE Pair sum_of(double a, double b) {
   return {s, (a - (s - c)) + (b - c)};
 }
 
-// a (log x - log a) - (x - a), to the 65 bits of the logarithms.
+// a log x - x - (w log w - w) for w = a + shift, to the 65 bits of the logarithms.
 RL_INLINE Pair power_exponent(double a, double x, double shift) {
-  const Pair lx = vm::log_extended(x), lw = vm::log_extended(a + shift);
-  const Pair first = vm::exact_product(a, lx.hi), second = vm::exact_product(a + shift, lw.hi);
-  const Pair difference = sum_of(first.hi, -second.hi), rest = sum_of(a + shift, -x);
+  const double w = a + shift, lost = a - (w - shift);
+  const Pair lx = vm::log_extended(x), lw = vm::log_extended(w);
+  const Pair first = vm::exact_product(a, lx.hi), second = vm::exact_product(w, lw.hi);
+  const Pair difference = sum_of(first.hi, -second.hi), rest = sum_of(w, -x);
   const Pair total = sum_of(difference.hi, rest.hi);
-  const double lo = total.lo + difference.lo + rest.lo + (first.lo - second.lo) + (a * lx.lo - (a + shift) * lw.lo);
-  return {total.hi, lo};
+  // What w lost counts as the derivative of the logarithm of Gamma(w + 1).
+  const double correction = lost * (lw.hi + 0.5 / w);
+  const double products = (first.lo - second.lo) + (a * lx.lo - w * lw.lo);
+  return {total.hi, total.lo + difference.lo + rest.lo + products - correction};
 }
 
 RL_INLINE double exp_of(Pair e) {
@@ -130,7 +133,7 @@ void by_fraction(Elements& e) {
       c[i] = above == 0 ? kTiny : above;
       const double factor = c[i] * d[i];
       h[i] *= factor;
-      open += vm::abs(factor - 1) > 0x1p-53;
+      open += vm::abs(factor - 1) > 0x1p-51;
     }
   }
 #pragma GCC ivdep

@@ -19,31 +19,30 @@ constexpr double kBernoulli[] = {0.083333333333333333,    -0.0013888888888888889
 // Sum of (q + k)^-s over k >= 0 for s > 1, q > 0, by the formula of Euler and Maclaurin (DLMF 25.11.28): terms until q
 // is large enough for the expansion, or until they no longer count.
 void zeta_sums(const double* s, const double* q, double* out, int64_t n) {
-  double a[kBlock], sum[kBlock], enough[kBlock];
+  double a[kBlock], sum[kBlock], enough[kBlock], term[kBlock];
   for (int64_t i = 0; i < n; ++i) {
     a[i] = q[i];
     sum[i] = 0;
     enough[i] = 9 + 0.5 * s[i];
   }
-  for (bool more = true; more;) {
-    int64_t open = 0;
+  for (int64_t open = 1; open != 0;) {
+    open = 0;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) term[i] = vm::pow_magnitude(a[i], -s[i]);
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
-      const double term = vm::pow(a[i], -s[i]);
-      const bool adds = a[i] < enough[i];
-      sum[i] += adds ? term : 0;
-      // What is left is less than a term times 1 + a / (s - 1).
-      const bool done = !adds | (term * (1 + a[i] / (s[i] - 1)) <= sum[i] * 0x1p-56) | !(term < kInf);
-      a[i] = adds ? a[i] + 1 : a[i];
-      enough[i] = done ? -kInf : enough[i];
-      a[i] = done & adds ? kInf : a[i];
-      open += !done;
+      const double added = a[i] < enough[i] ? term[i] : 0;
+      sum[i] += added;
+      // What is left is less than a term times 1 + a / (s - 1); a is infinite where it no longer counts.
+      const double left = added * (1 + a[i] / (s[i] - 1)), next = a[i] + 1;
+      const double going = left > sum[i] * 0x1p-56 ? next : kInf;
+      a[i] = a[i] < enough[i] ? going : a[i];
+      open += a[i] < enough[i] ? 1 : 0;
     }
-    more = open != 0;
   }
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    const double power = vm::pow(a[i], -s[i]), inverse = 1 / a[i], square = inverse * inverse;
+    const double power = vm::pow_magnitude(a[i], -s[i]), inverse = 1 / a[i], square = inverse * inverse;
     double factor = s[i] * inverse, series = 0.5;
 #pragma GCC unroll 12
     for (int k = 0; k < 12; ++k) {
