@@ -2,7 +2,6 @@
 forward; what rules may say."""
 
 import zlib
-from functools import partial
 
 import numpy as np
 import pytest
@@ -12,10 +11,12 @@ from rushlight.autograd import forward_ad, grad, gradcheck, gradgradcheck, stric
 from rushlight.autograd._batching import map_batch
 from rushlight.autograd._rules import RuleError, compile_rule
 from rushlight.autograd.functional import jvp
-from rushlight.plugin import Op, operators, require
+from rushlight.plugin import Op, load, operators, plugins
 from rushlight.testing import Maker
 
-require("autograd", "rushlight.autograd")
+for wheel in ("autograd", "linalg", "special", "nn"):  # of those that are here
+    if any(plugin.name == wheel for plugin in plugins()):
+        load(wheel)
 RECORDS = [
     op
     for _, op in sorted(operators().items())
@@ -44,9 +45,13 @@ def leaves(sample):
     args = [strip(a) for a in sample.args]
     kwargs = {name: strip(value) for name, value in sample.kwargs.items()}
 
+    # Operators that read one triangle of a Hermitian matrix are functions of such matrices only.
+    paired = [t.ndim > 1 and t.shape[-1] == t.shape[-2] and torch.allclose(t, t.mH) for t in found]
+
     def fill(value, tensors):
         if type(value) is tuple and len(value) == 2 and value[1] == "leaf":
-            return tensors[value[0]]
+            x = tensors[value[0]]
+            return (x + x.mH) / 2 if paired[value[0]] else x
         return type(value)(fill(v, tensors) for v in value) if type(value) in (tuple, list) else value
 
     def bind(op, *tensors):
@@ -66,6 +71,8 @@ def test_gradients_of_samples(record, dtype):
         pytest.skip("an internal operator")
     if record.arbitrary:
         pytest.skip("the values are arbitrary")
+    if record.base.endswith("eigvals"):
+        pytest.skip("their order is not a function of the matrix")
     make = Maker(dtype, requires_grad=True, seed=zlib.crc32(record.name.encode()))
     checked = 0
     try:
@@ -84,9 +91,27 @@ def test_gradients_of_samples(record, dtype):
             raise
         if not any(t.requires_grad for t in outputs) or any(t.dtype not in DOUBLE for t in outputs):
             continue
-        function = partial(bind, record.operator)
-        assert gradcheck(function, inputs), sample
-        assert gradgradcheck(function, inputs, atol=1e-4), sample
+        recorded = [out for out in outputs if out.requires_grad]
+        slopes = grad(
+            recorded, inputs, [torch.ones_like(out) for out in recorded], create_graph=True, allow_unused=True
+        )
+        constant = [slope is None for slope in slopes]  # by a stated rule
+        if all(constant):
+            continue
+        varied = [x for x, fixed in zip(inputs, constant, strict=True) if not fixed]
+
+        def function(*tensors, inputs=inputs, constant=constant, bind=bind):
+            rest = iter(tensors)
+            return bind(
+                record.operator,
+                *(x.detach() if fixed else next(rest) for x, fixed in zip(inputs, constant, strict=True)),
+            )
+
+        assert gradcheck(function, varied), sample
+        bends = [s for s in slopes if s is not None and s.requires_grad]
+        found = grad(bends, varied, [torch.ones_like(b) for b in bends], allow_unused=True) if bends else ()
+        largest = max([1.0, *(b.abs().max().item() for b in found if b is not None)])
+        assert gradgradcheck(function, varied, atol=1e-4 + 1e-6 * largest), sample
         checked += 1
     if not checked:
         pytest.skip("nothing differentiable")
@@ -195,7 +220,9 @@ def test_strict_zero_changes_nothing_that_is_finite(record):
             assert (g is None) == (e is None)
             if e is not None:
                 finite = e.isfinite()
-                np.testing.assert_allclose(g.detach()[finite], e[finite], rtol=1e-12, err_msg=str(sample))
+                np.testing.assert_allclose(
+                    g.detach()[finite], e.detach()[finite], rtol=1e-9, atol=1e-12, err_msg=str(sample)
+                )
 
 
 def compile_text(text, schema="mul.Tensor(Tensor self, Tensor other) -> Tensor"):

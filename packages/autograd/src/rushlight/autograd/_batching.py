@@ -134,7 +134,7 @@ class _Call:
         """The operator itself, on other arguments."""
         values = list(arguments.values())
         operator = self.record.operator
-        if not isinstance(values[0], Tensor | list):  # a number, which Python's operators take on the left
+        if isinstance(values[0], int | float | complex):  # a number, which Python's operators take on the left
             return getattr(operators, _ON_THE_LEFT.get(self.record.base, self.record.base))(values[0], values[1])
         if self.inplace and not self.record.base.endswith("_"):
             operator = getattr(Tensor, f"{self.record.base}_")

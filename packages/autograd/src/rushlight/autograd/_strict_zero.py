@@ -80,7 +80,7 @@ class Cotangent:
         zeros = [expose(a) for a in args if isinstance(a, Tensor) and isinstance(a._payload, Cotangent)]
         if record.base in _PRODUCTS and len(zeros) == 1:
             return protect(_product(record.operator, plain[0], plain[1], zeros[0] is plain[0]))
-        if not isinstance(plain[0], Tensor | list):  # a number, which Python's operators take on the left
+        if isinstance(plain[0], int | float | complex):  # a number, which Python's operators take on the left
             result = getattr(operators, {"div": "truediv"}.get(record.base, record.base))(plain[0], plain[1])
         else:
             result = record.operator(*plain, **named)
