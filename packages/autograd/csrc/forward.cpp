@@ -171,6 +171,29 @@ class Derivative {
   std::vector<Ref<>> given_, keep_;
 };
 
+// Lets a random operator that runs twice draw the same numbers.
+class Replay {
+ public:
+  explicit Replay(const Call& c) {
+    auto random = Ref<>::check(PyObject_GetAttrString(c.op->record, "arbitrary"));
+    if (random.get() != Py_True) return;
+    for (int i = 0; i < c.op->nparams; ++i)
+      if (c.op->params[i].type == ParamType::Generator && c.args[i].kind == Kind::Object)
+        generator_ = Ref<>::borrow(c.args[i].object);
+    if (!generator_) {
+      auto module = Ref<>::check(PyImport_ImportModule("rushlight"));
+      generator_ = Ref<>::check(PyObject_GetAttrString(module.get(), "default_generator"));
+    }
+    state_ = Ref<>::check(PyObject_CallMethod(generator_.get(), "get_state", nullptr));
+  }
+  void rewind() {
+    if (state_) Ref<>::check(PyObject_CallMethod(generator_.get(), "set_state", "O", state_.get()));
+  }
+
+ private:
+  Ref<> generator_, state_;
+};
+
 // A tangent that shares no memory with those of the arguments, since in-place operators write to it.
 Ref<> own(Ref<> tangent) {
   const bool shared = Py_REFCNT(tangent.get()) > 1 || tensor(tangent)->storage->refs > 1;
@@ -207,9 +230,11 @@ PyObject* write(Call& c, bool connected) {
   Ref<> tangent;
   if (!overwrites(c)) {
     ThreadBitsScope inner(kNoForward, kNoGrad);
+    Replay replay(c);
     Derivative d(c, connected);
     d.run(true);
     if (!d.tangents.empty()) tangent = std::move(d.tangents[0]);
+    replay.rewind();
   }
   const std::vector<int64_t> strides(self->strides, self->strides + self->ndim);
   auto result = Ref<>::check(api->redispatch(c));
@@ -254,13 +279,17 @@ PyObject* forward(Call& c, void*) {
     if (op->returns_view) return view(c);
     Ref<> result;
     std::vector<Ref<>> tangents;
+    Replay replay(c);
     {
       ThreadBitsScope recorded(0, kNoGrad);
       Derivative d(c, connected);
       result = d.run(false);
       tangents = std::move(d.tangents);
     }
-    if (connected) result = Ref<>::check(api->redispatch(c));  // whose graph knows the tangents of what it saved
+    if (connected) {  // for a graph that knows the tangents of what it saved
+      replay.rewind();
+      result = Ref<>::check(api->redispatch(c));
+    }
     std::vector<Tensor*> outputs = tensors_of(result.get());
     if (result.get() == object(c.args[0].tensor)) return result.release();
     for (size_t i = 0; i < outputs.size() && i < tangents.size(); ++i) {

@@ -198,3 +198,24 @@ def test_levels_belong_to_threads():
         assert foreign is None
         np.testing.assert_array_equal(own, [2, 2])
         np.testing.assert_array_equal(fwAD.unpack_dual(dual * 2).tangent, [6, 6])
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize(
+    "draw_from",
+    [
+        lambda x: (x * 1).bernoulli_(0.5) * x,
+        lambda x: torch.normal(x, x),
+        lambda x: torch._standard_gamma(x),
+        lambda x: torch._sample_dirichlet(x),
+        lambda x: torch.bernoulli(x / 2, generator=torch.Generator().manual_seed(3)) * x,
+    ],
+)
+def test_random_operators_draw_once(draw_from, recorded):
+    def drawn(wrap):
+        torch.manual_seed(0)
+        value = draw_from(wrap(torch.ones(8, requires_grad=recorded)))
+        return value.detach().tolist(), torch.rand(1).item()
+
+    with fwAD.dual_level():
+        assert drawn(lambda x: fwAD.make_dual(x, torch.ones(8))) == drawn(lambda x: x)
