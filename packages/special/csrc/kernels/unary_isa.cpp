@@ -353,7 +353,7 @@ void fill_gamma(Registrar& ops) {
 
 void fill_elementary(Registrar& ops) {
   ops.unary<Floats>("special::entr", [](auto x) { return entr(x); });
-  ops.binary<Floats>("special::xlog1py", [](auto x, auto y) { return xlog1py(x, y); });
+  ops.binary<Floats>("special::xlog1py.Tensor", [](auto x, auto y) { return xlog1py(x, y); });
 }
 
 }  // namespace

@@ -12,5 +12,7 @@ from rushlight import (
 )
 from rushlight.plugin import require as _require
 
+from ._zeros import jn_zeros as jn_zeros
+
 # The functions are the operators of `_ops`, which appear here when the plugin is committed.
 _require("special", "rushlight.special")

@@ -11,10 +11,11 @@ from . import (
     _ops_error,
     _ops_gamma,
     _ops_polynomial,
+    _ops_scipy,
 )
 
 
 def records() -> list[Op]:
     """Every record of this wheel."""
-    families = (_ops_bessel, _ops_elementary, _ops_error, _ops_gamma, _ops_polynomial)
+    families = (_ops_bessel, _ops_elementary, _ops_error, _ops_gamma, _ops_polynomial, _ops_scipy)
     return [op for family in families for op in family.OPS]

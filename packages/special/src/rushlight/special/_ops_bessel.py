@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.plugin import COMPOSITE, Op, Sample
+from rushlight.plugin import Op
 
-from ._records import library, scipy_reference, unary
+from ._records import library, unary
 
 _SEGMENTS = "polynomials on segments; beyond 8 in 1/x (DLMF 10.17, 10.40)."
 
@@ -15,7 +15,7 @@ def _i0(name: str, **options: Any) -> Op:
     return unary(
         name,
         "Modified Bessel function of the first kind, order 0.",
-        (-9, 9),
+        (0, 9),
         "grad * i1(self)",
         "rushlight.tensor([0.0, 2.0]) -> tensor([1.0000, 2.2796])",
         scipy="i0",
@@ -28,7 +28,7 @@ def _i1(name: str) -> Op:
     return unary(
         name,
         "Modified Bessel function of the first kind, order 1.",
-        (-9, 9),
+        (0, 9),
         "grad * where(self == 0, 0.5, i0(self) - result / self)",
         "rushlight.tensor([0.0, 2.0]) -> tensor([0.0000, 1.5906])",
         scipy="i1",
@@ -130,7 +130,7 @@ spherical_bessel_j0 = unary(
     "spherical_bessel_j0",
     "Spherical Bessel function of order 0, sin(x) / x.",
     (-20, 20),
-    "grad * _spherical_bessel_slope(self, result)",
+    lambda grad, self, result: grad * _spherical_slope(self, result),
     "rushlight.tensor([0.0, 2.0]) -> tensor([1.0000, 0.4546])",
     array=lambda xp, x: library(x, "spherical_jn")(0, x),
 )
@@ -161,15 +161,5 @@ def _spherical_slope(x: Any, value: Any) -> Any:
         series = 1 - z / (2 * k * (2 * k + 3)) * series
     return (x * series / -3).where(x.abs() < 0.5, (x.cos() - value) / x)
 
-
-def _slope_reference(x: Any, value: Any) -> Any:
-    return scipy_reference("spherical_jn")(0, x, True)
-
-
-_spherical_bessel_slope = (
-    Op("special::_spherical_bessel_slope(Tensor self, Tensor value) -> Tensor", family=COMPOSITE, out=False)
-    .composite(_spherical_slope)
-    .samples(lambda make, dtype: [Sample((x := make(3, 4, low=-2, high=2), x.sin() / x))], _slope_reference)
-)
 
 OPS = [value for value in globals().values() if isinstance(value, Op)]

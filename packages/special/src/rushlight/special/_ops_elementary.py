@@ -40,13 +40,8 @@ logit = (
         ),
     )
     .array(lambda xp, x, eps: _logit(xp, x if eps is None else xp.clip(x, eps, 1 - eps)))
-    .grad(self="grad * _logit_slope(self, eps)")
+    .grad(self=lambda grad, self, eps: grad * _slope_of_logit(self, eps))
     .samples(lambda make, dtype: (Sample((make(3, 4, low=0.01, high=0.99), eps)) for eps in (None, 0.2)))
-)
-_logit_slope = (
-    Op("special::_logit_slope(Tensor self, float? eps=None) -> Tensor", family=COMPOSITE, out=False)
-    .composite(lambda self, eps: _slope_of_logit(self, eps))
-    .samples(lambda make, dtype: [Sample((make(3, 4, low=0.3, high=0.7), 0.2))], lambda x, eps: 1 / (x * (1 - x)))
 )
 
 

@@ -47,6 +47,8 @@ def _polynomial(
     """Makes the records of a polynomial, and returns it as a function of tensors.
 
     Args:
+        name: Name of the function.
+        summary: First line of the docstring.
         first: The degree 1 of x.
         following: The degree k + 1 of (x, k, degree k, degree k - 1).
         slope: The derivative, of (x, n).
@@ -66,7 +68,12 @@ def _polynomial(
         .samples(lambda make, dtype: (Sample((make(3, 4, low=-0.9, high=0.9), n)) for n in (0, 1, 2, 5)))
     )
     of_number = (
-        Op(f"special::{name}.x_scalar(Scalar x, Tensor n) -> Tensor", family=COMPOSITE, doc=doc)
+        Op(
+            f"special::{name}.x_scalar(Scalar x, Tensor n) -> Tensor",
+            family=COMPOSITE,
+            differentiable=False,
+            doc=doc,
+        )
         .composite(lambda x, n: values.operator(number_like(x, n), n))
         .samples(lambda make, dtype: [Sample((0.3, make(4, low=0, high=5)))])
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
+import rushlight
 from rushlight.plugin import Op, Sample, pointwise
 
 SHAPES = ((), (5,), (3, 4), (0,))
@@ -27,15 +28,20 @@ def library(array: Any, name: str) -> Any:
         raise ModuleNotFoundError(f"special::{name}: computed by SciPy, which is missing. pip install scipy") from error
 
 
+def _widened(arg: Any) -> Any:
+    return arg.astype("float32") if hasattr(arg, "dtype") and arg.dtype.itemsize == 2 else arg
+
+
 def host(name: str) -> Callable[..., Any]:
     """The array kernel of a function of SciPy and CuPy; half types compute in float32."""
 
     def kernel(xp: Any, *args: Any) -> Any:
         array = next(arg for arg in args if hasattr(arg, "dtype"))
-        wide = [
-            arg.astype("float32") if getattr(getattr(arg, "dtype", None), "itemsize", 8) == 2 else arg for arg in args
-        ]
-        return library(array, name)(*wide)
+        function = library(array, name)
+        try:
+            return function(*(_widened(arg) for arg in args))
+        except TypeError as error:  # as SciPy has no loop for complex numbers
+            raise NotImplementedError(f'"special::{name}" not implemented for {array.dtype}') from error
 
     return kernel
 
@@ -51,19 +57,21 @@ def scipy_reference(name: str) -> Callable[..., Any]:
     return reference
 
 
-def samples(*ranges: Range | tuple[int, ...]) -> Callable[..., Iterator[Sample]]:
+def samples(*ranges: Range) -> Callable[..., Iterator[Sample]]:
     """Tensors with values in a range for each argument, of all ranks, broadcast and strided.
 
     Args:
-        *ranges: (low, high) of floats; of ints, those numbers themselves.
+        *ranges: (low, high); all are `low` where both are equal.
     """
 
     def make_all(make: Any, dtype: Any) -> Iterator[Sample]:
+        def tensor(shape: tuple[int, ...], low: float, high: float) -> Any:
+            return make(*shape, low=low, high=high) if low < high else rushlight.full_like(make(*shape), low)
+
         for shape in SHAPES:
-            yield Sample(tuple(make(*shape, low=low, high=high) for low, high in ranges))
+            yield Sample(tuple(tensor(shape, *range_) for range_ in ranges))
         first, *rest = ranges
-        strided = make(4, 3, low=first[0], high=first[1]).t()
-        yield Sample((strided, *(make(3, 1, low=low, high=high) for low, high in rest)))
+        yield Sample((tensor((4, 3), *first).t(), *(tensor((3, 1), *range_) for range_ in rest)))
 
     return make_all
 
@@ -98,10 +106,17 @@ def unary(
     """The record of a function of one variable.
 
     Args:
+        name: Name of the function.
+        summary: First line of the docstring.
         range_: Values of the samples.
+        grad: Gradient rule.
         example: "arguments -> what is printed".
         array: Array kernel, where it is not the function `scipy` of SciPy.
+        reference: Oracle of the samples, where it is neither.
+        source: Of the method.
         scipy: Name in SciPy, the same by default.
+        loop: Name of the native loops, where it is not the function's own.
+        **options: Further ones of `Op`.
     """
     doc = document(name, summary, {"input": "Real tensor of any shape."}, example, source)
     op = Op(f"special::{name}(Tensor self) -> Tensor", family=pointwise("float", loop), doc=doc, **options)
