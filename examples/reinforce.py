@@ -8,9 +8,9 @@ import argparse
 import math
 
 import numpy as np
+from progress import Progress
 
 import rushlight as torch
-from progress import Progress
 from rushlight import nn
 from rushlight.distributions import Categorical
 
@@ -39,9 +39,7 @@ class CartPole:
         x, speed, angle, spin = self.state
         sin, cos, mass = math.sin(angle), math.cos(angle), self.cart + self.pole
         push = (self.force if action else -self.force) + self.pole * self.half_length * spin**2 * sin
-        turning = (self.gravity * sin - cos * push / mass) / (
-            self.half_length * (4 / 3 - self.pole * cos**2 / mass)
-        )
+        turning = (self.gravity * sin - cos * push / mass) / (self.half_length * (4 / 3 - self.pole * cos**2 / mass))
         sliding = (push - self.pole * self.half_length * turning * cos) / mass
         self.state = [x + self.dt * speed, speed + self.dt * sliding, angle + self.dt * spin, spin + self.dt * turning]
         self.steps += 1
@@ -106,7 +104,9 @@ def main() -> None:
         mean = np.mean(lengths[-25:])
         bar.step(f"mean length {mean:.0f}")
         if episode % 100 == 0 or episode == args.episodes:
-            print(f"episode {episode:4d}  mean length of the last {min(25, episode)}: {mean:.0f} of {world.limit} steps")
+            print(
+                f"episode {episode:4d}  mean length of the last {min(25, episode)}: {mean:.0f} of {world.limit} steps"
+            )
     if args.picture:
         draw(args.picture, lengths, world.limit)
         print(f"learning curve: {args.picture}")

@@ -8,9 +8,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from progress import Progress
 
 import rushlight as torch
-from progress import Progress
 from rushlight import nn
 from rushlight.distributions import ContinuousBernoulli, Normal, kl_divergence
 from rushlight.utils.data import DataLoader, TensorDataset
