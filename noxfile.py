@@ -323,6 +323,30 @@ def peer(session: nox.Session) -> None:
     session.run("pytest", "-q", "benchmarks/peer", *session.posargs)
 
 
+SMALL = {
+    "char_lstm": ["--steps=5"],
+    "dcgan": ["--epochs=1"],
+    "digits": ["--epochs=1"],
+    "gpt": ["--steps=5"],
+    "reinforce": ["--episodes=10"],
+    "resnet": ["--steps=2", "--width=8"],
+    "super_resolution": ["--epochs=1"],
+    "vae": ["--epochs=2"],
+}
+"""How each program of examples/ runs in seconds."""
+
+
+@nox.session(requires=[BUILT])
+def examples(session: nox.Session) -> None:
+    """Run the programs of examples/ at a small scale, pictures and all."""
+    install_wheels(session, *PROJECTS)
+    session.install("matplotlib")
+    for name, options in SMALL.items():
+        picture = Path(session.create_tmp()) / f"{name}.png"
+        session.run("python", f"examples/{name}.py", *options, f"--picture={picture}")
+        assert picture.stat().st_size, f"{name} saved no picture"
+
+
 @nox.session(requires=[BUILT], default=False)
 def demo(session: nox.Session) -> None:
     """Install the needed wheels into a fresh environment and train a network on real images."""

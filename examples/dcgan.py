@@ -12,13 +12,14 @@ from progress import Progress
 
 import rushlight as torch
 from rushlight import nn
+from rushlight.nn import functional as F
 from rushlight.utils.data import DataLoader, TensorDataset
 
 DATA = Path(__file__).parent / "data" / "digits" / "digits.npz"
 NOISE = 32
 
 
-def generator(width: int = 64) -> nn.Module:
+def generator(width: int = 32) -> nn.Module:
     """Noise (n, 32, 1, 1) to images (n, 1, 8, 8) with values in [-1, 1]."""
     return nn.Sequential(
         nn.ConvTranspose2d(NOISE, 2 * width, 2, bias=False),
@@ -32,7 +33,7 @@ def generator(width: int = 64) -> nn.Module:
     )
 
 
-def discriminator(width: int = 64) -> nn.Module:
+def discriminator(width: int = 32) -> nn.Module:
     """Images (n, 1, 8, 8) to the log-odds that they are real, (n,)."""
     return nn.Sequential(
         nn.Conv2d(1, width, 4, stride=2, padding=1),
@@ -94,8 +95,8 @@ def draw(path: str, real: torch.Tensor, fake: torch.Tensor, losses: np.ndarray) 
 
     figure, axes = plt.subplots(1, 3, figsize=(15, 5), layout="constrained")
     for axis, images, title in ((axes[0], real, "written"), (axes[1], fake, "drawn by the network")):
-        tiles = images[:100].reshape(10, 10, 8, 8).permute(0, 2, 1, 3).reshape(80, 80)
-        axis.imshow(tiles.numpy(), cmap="gray_r")
+        tiles = F.pad(images[:100], (1, 1, 1, 1), value=-1).reshape(10, 10, 10, 10)
+        axis.imshow(tiles.permute(0, 2, 1, 3).reshape(100, 100).numpy(), cmap="gray_r")
         axis.set(title=title, xticks=[], yticks=[])
     axes[2].plot(losses, label=["critic", "artist"])
     axes[2].set(title="losses", xlabel="epoch")

@@ -14,7 +14,7 @@ import rushlight as torch
 from rushlight import nn
 from rushlight.nn import functional as F
 
-SHAPES = ("disc", "ring", "square", "frame", "cross", "diamond", "stripes", "triangle")
+SHAPES = ("disc", "ring", "square", "frame", "cross", "bar", "stripes", "triangle")
 
 
 class Block(nn.Module):
@@ -56,18 +56,18 @@ def resnet18(classes: int, width: int = 64) -> nn.Module:
 def images(n: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
     """Images (n, 3, 32, 32) of a shape in some colour, place, size and turn on noise, and the index of the shape."""
     labels = rng.integers(0, len(SHAPES), n)
-    turn, size = rng.uniform(0, 2 * np.pi, (n, 1, 1)), rng.uniform(6, 11, (n, 1, 1))
+    turn, size = rng.uniform(-0.6, 0.6, (n, 1, 1)), rng.uniform(6, 11, (n, 1, 1))
     dx, dy = np.arange(32) - rng.uniform(11, 21, (n, 1, 1)), np.arange(32)[:, None] - rng.uniform(11, 21, (n, 1, 1))
     u, v = (np.cos(turn) * dx + np.sin(turn) * dy) / size, (np.cos(turn) * dy - np.sin(turn) * dx) / size
-    radius, largest, sum_ = np.hypot(u, v), np.maximum(abs(u), abs(v)), abs(u) + abs(v)
+    radius, largest = np.hypot(u, v), np.maximum(abs(u), abs(v))
     masks = np.stack([
         radius < 1, (radius < 1) & (radius > 0.6), largest < 0.85, (largest < 0.85) & (largest > 0.5),
-        (np.minimum(abs(u), abs(v)) < 0.3) & (largest < 1), sum_ < 1, (largest < 0.9) & (np.sin(9 * u) > 0),
-        (v > -0.6) & (v < 1 - 2 * abs(u)),
+        (np.minimum(abs(u), abs(v)) < 0.3) & (largest < 1), (largest < 1) & (abs(u) < 0.4),
+        (largest < 0.9) & (np.sin(9 * u) > 0), (v > -0.6) & (v < 1 - 2 * abs(u)),
     ])  # fmt: skip
     mask = masks[labels, np.arange(n)][:, None]
-    colour = rng.uniform(0, 1, (2, n, 3, 1, 1))
-    pictures = np.where(mask, colour[0], colour[1]) + rng.normal(0, 0.15, (n, 3, 32, 32))
+    light, dark = rng.uniform(0.5, 1, (n, 3, 1, 1)), rng.uniform(0, 0.4, (n, 3, 1, 1))
+    pictures = np.where(mask, light, dark) + rng.normal(0, 0.1, (n, 3, 32, 32))
     return torch.from_numpy(pictures.astype(np.float32)), torch.from_numpy(labels)
 
 
@@ -103,7 +103,7 @@ def main() -> None:
     rng = np.random.default_rng(args.seed)
     model = resnet18(len(SHAPES), args.width)
     print(f"{sum(p.numel() for p in model.parameters()):,} parameters")
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9, weight_decay=5e-4)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     bar, losses, start = Progress("training", args.steps), [], time.perf_counter()
     for _ in range(args.steps):
         pictures, labels = images(args.batch, rng)

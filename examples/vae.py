@@ -13,6 +13,7 @@ from progress import Progress
 import rushlight as torch
 from rushlight import nn
 from rushlight.distributions import ContinuousBernoulli, Normal, kl_divergence
+from rushlight.nn import functional as F
 from rushlight.utils.data import DataLoader, TensorDataset
 
 DATA = Path(__file__).parent / "data" / "digits" / "digits.npz"
@@ -67,14 +68,14 @@ def draw(path: str, model: VAE, images: torch.Tensor, labels: torch.Tensor) -> N
 
     with torch.no_grad():
         points = model.encode(images).mean.numpy()
-        side = torch.linspace(-2.2, 2.2, 16)
+        side = torch.linspace(-3, 3, 16)
         grid = torch.stack(torch.meshgrid(side, side.flip(0), indexing="xy"), -1).reshape(-1, 2)
-        decoded = model.decode(grid).mean.reshape(16, 16, 8, 8)
+        decoded = F.pad(model.decode(grid).mean.reshape(16, 16, 8, 8), (1, 1, 1, 1))
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
     drawn = left.scatter(*points.T, c=labels.numpy(), cmap="tab10", s=6)
     figure.colorbar(drawn, ax=left, ticks=range(10))
     left.set(title="digits on the map", xlim=(-4, 4), ylim=(-4, 4))
-    right.imshow(decoded.permute(0, 2, 1, 3).reshape(128, 128).numpy(), cmap="gray_r", extent=(-2.2, 2.2, -2.2, 2.2))
+    right.imshow(decoded.permute(0, 2, 1, 3).reshape(160, 160).numpy(), cmap="gray_r", extent=(-3, 3, -3, 3))
     right.set(title="what the decoder sees there")
     figure.savefig(path, dpi=120)
 
