@@ -331,6 +331,25 @@ def test_a_million_nodes_with_a_small_stack():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_a_long_chain_takes_the_memory_that_it_saves():
+    code = """
+        import resource
+        import rushlight as torch
+        peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        x = torch.full((1000,), 0.5, requires_grad=True)
+        x.tanh().sum().backward()
+        before, y = peak(), x
+        for _ in range(100_000):
+            y = y.tanh()
+        assert peak() - before < 100_000 * (4000 + 1000)
+        after = peak()
+        y.sum().backward()
+        assert peak() - after < 10 << 20
+    """
+    program = "\n".join(line[8:] for line in code.splitlines())
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_passes_in_threads_over_one_graph(leaf):
     x = leaf([1.0, 2.0])
     h = x * x
