@@ -8,6 +8,7 @@ whole batch, by the rule of their family or of their name; without one they run 
 from __future__ import annotations
 
 import functools
+import itertools
 import operator as operators
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -40,7 +41,7 @@ class Batch:
         return rule(call)
 
 
-_levels = 0
+_levels = itertools.count(1)
 
 
 def map_batch(fn: Callable[..., Iterable[Tensor | None]], *batches: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -53,9 +54,7 @@ def map_batch(fn: Callable[..., Iterable[Tensor | None]], *batches: Tensor | Non
     Returns:
         The results (n, *shape) for all entries.
     """
-    global _levels
-    _levels += 1
-    level = _levels
+    level = next(_levels)
     n = next(len(b) for b in batches if b is not None)
     results = fn(*(None if b is None else _wrap(b, level) for b in batches))
     return tuple(None if r is None else _all_entries(r, n, level) for r in results)
