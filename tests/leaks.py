@@ -83,11 +83,12 @@ def write(inplace: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
 def differentiate(op: Any) -> None:
     """Forward and backward of the first sample."""
     make = Maker(torch.float32, requires_grad=True)
-    args, kwargs = next(iter(op.sampler(make, torch.float32)))
-    for tensor in conformance.tensors(op.operator(*args, **kwargs)):
-        if tensor.requires_grad:
-            tensor.sum().backward()
-            return
+    for args, kwargs in op.sampler(make, torch.float32):
+        for tensor in conformance.tensors(op.operator(*args, **kwargs)):
+            if tensor.requires_grad:
+                tensor.sum().backward()
+                return
+        return
 
 
 def attempt(way: Callable[[], Any]) -> bool:

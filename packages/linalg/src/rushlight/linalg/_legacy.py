@@ -40,7 +40,7 @@ svd_function = (
         """,
     )
     .composite(lambda self, some, compute_uv: _svd(self, some, compute_uv))
-    .samples(of_free_phase(lambda make, dtype: (Sample((general(make, 4, 2),)), Sample((general(make, 2, 3), False)))))
+    .samples(of_free_phase(lambda make, dtype: (Sample((general(make, 4, 2),)), Sample((general(make, 3, 3), False)))))
 )
 eig_function = (
     Op(

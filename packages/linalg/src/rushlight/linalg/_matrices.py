@@ -99,9 +99,11 @@ def inexact(samples: Callable[..., Any]) -> Callable[..., Any]:
     return lambda make, dtype: samples(make, dtype) if dtype.is_floating_point or dtype.is_complex else ()
 
 
-def of_free_phase(samples: Callable[..., Any]) -> Callable[..., Any]:
+def of_free_phase(samples: Callable[..., Any], *, always_complex: bool = False) -> Callable[..., Any]:
     """Samples of vectors whose phase is free: where that is a complex number, their gradients alone mean nothing."""
-    return lambda make, dtype: () if make.requires_grad else samples(make, dtype)
+    return lambda make, dtype: (
+        () if make.requires_grad and (always_complex or dtype.is_complex) else samples(make, dtype)
+    )
 
 
 def alias(schema: str, record: Op, doc: str, *, out: bool = True) -> Op:
