@@ -850,6 +850,29 @@ def test_repr():
     assert repr(dist.Independent(dist.Normal(torch.zeros(3), 1.0), 1)) == f"Independent({inner}, 1)"
 
 
+def test_von_mises_of_extreme_concentrations():
+    torch.manual_seed(0)
+    concentration = tensor([0.0, -1.0, 1e-8, 1e9, 1e200, math.inf, math.nan])
+    drawn = dist.VonMises(tensor(0.5), concentration, validate_args=False).sample((3000,)).numpy()
+    for uniform in drawn[:, :3].T:
+        assert st.kstest(uniform, st.uniform(-math.pi, 2 * math.pi).cdf).pvalue > 1e-3
+    np.testing.assert_allclose(drawn[:, 3:6], 0.5, atol=1e-3)
+    assert np.isnan(drawn[:, 6]).all()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1.0, 0.0])
+@pytest.mark.parametrize("name", [name for name in UNIVARIATE if name != "Binomial"])
+def test_parameters_out_of_bounds_do_not_hang(name, value):
+    template = UNIVARIATE[name][0]()
+    parameters = {key: tensor(value) for key in template.arg_constraints if key not in {"logits"}}
+    distribution = type(template)(**parameters, validate_args=False)
+    try:
+        drawn = distribution.sample((10,))
+    except RuntimeError:  # as a negative rate of Poisson numbers
+        return
+    assert drawn.shape == (10,)
+
+
 def test_empty_batches():
     for distribution in (
         dist.Normal(torch.zeros(0), 1.0),

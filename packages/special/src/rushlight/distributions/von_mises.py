@@ -55,10 +55,9 @@ class VonMises(Distribution):
         # Rejection from a wrapped Cauchy distribution (Best and Fisher, 1979), in double.
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            loc, k = self.loc.double(), self.concentration.double()
-            r = self._proposal_r.double()
-            angle = rl.empty(shape, dtype=loc.dtype, device=loc.device)
-            done = rl.zeros(shape, dtype=rl.bool, device=loc.device)
+            loc, k, r = self.loc.double(), self._bounded_concentration, self._proposal_r
+            angle = rl.full(shape, rl.nan, dtype=loc.dtype, device=loc.device)
+            done = r.isnan().expand(shape)
             while not done.all():
                 u1, u2, u3 = rl.rand((3, *shape), dtype=loc.dtype, device=loc.device).unbind()
                 z = (math.pi * u1).cos()
@@ -66,12 +65,17 @@ class VonMises(Distribution):
                 c = k * (r - f)
                 accept = (c * (2 - c) - u2 > 0) | ((c / u2).log() + 1 - c >= 0)
                 angle = rl.where(accept, (u3 - 0.5).sign() * f.acos(), angle)
-                done |= accept
+                done = done | accept
             return ((angle + math.pi + loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
+
+    @property
+    def _bounded_concentration(self) -> Any:
+        """Beyond the bounds are the uniform distribution and a point, to rounding."""
+        return self.concentration.double().clamp(1e-10, 1e15)
 
     @lazy_property
     def _proposal_r(self) -> Any:
-        k = self.concentration.double()
+        k = self._bounded_concentration
         tau = 1 + (1 + 4 * k.square()).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * k)
         return rl.where(k < 1e-5, 1 / k + k, (1 + rho.square()) / (2 * rho))
