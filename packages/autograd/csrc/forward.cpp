@@ -56,6 +56,7 @@ class Derivative {
  public:
   // `connected`: the tangents are functions of the arguments, for backward.
   Derivative(const Call& c, bool connected) : call_(c), connected_(connected), args_(c.args, c.args + c.op->nparams) {
+    if (!connected) t_saved_hooks = false;  // what is recorded here is gone at the end
     lists_.reserve(args_.size());
     for (Arg& a : args_) {
       if (a.is_tensor()) {
@@ -67,6 +68,8 @@ class Derivative {
       }
     }
   }
+
+  ~Derivative() { t_saved_hooks = hooks_; }
 
   // The result; `fresh`: it is to be used, without the history that served here.
   Ref<> run(bool writes) {
@@ -164,7 +167,7 @@ class Derivative {
   }
 
   const Call& call_;
-  bool connected_;
+  bool connected_, hooks_ = t_saved_hooks;
   std::vector<Arg> args_;
   std::vector<std::vector<Tensor*>> lists_;
   std::vector<Tensor*> variables_, originals_;

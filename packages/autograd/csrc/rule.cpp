@@ -598,7 +598,6 @@ RuleNode* new_rule_node(const Recorded& r) {
   Py_INCREF(r.rule);
   char* at = reinterpret_cast<char*>(n + 1);
   n->edges = reinterpret_cast<Edge*>(at);
-  n->nedges = r.nedges;
   std::copy_n(r.edges, r.nedges, n->edges);
   at += r.nedges * sizeof(Edge);
   n->saved = reinterpret_cast<Saved*>(at);
@@ -615,7 +614,7 @@ RuleNode* new_rule_node(const Recorded& r) {
   }
   n->version = r.noutputs ? as_tensor(r.outputs[0])->storage->version : 0;
   for (size_t i = 0; i < saves.size(); ++i) n->saved[i].state = Saved::Empty;
-  Ref<RuleNode> hold(n);  // from here on it can be destroyed
+  Ref<RuleNode> hold(n);  // from here on it can be destroyed, without the edges, which it takes at the end
   for (size_t i = 0; i < saves.size(); ++i) {
     if (!(mask >> i & 1)) continue;
     Saved& s = n->saved[i];
@@ -639,6 +638,7 @@ RuleNode* new_rule_node(const Recorded& r) {
     s.version = out->storage->version;
     s.state = Saved::Result;
   }
+  n->nedges = r.nedges;
   finish_node(n);
   return hold.release();
 }

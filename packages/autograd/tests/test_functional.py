@@ -5,6 +5,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
+from rushlight.utils.checkpoint import checkpoint
 
 
 def tensor(*values):
@@ -112,3 +113,10 @@ def test_results_that_can_be_differentiated():
 def test_misuse(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@STRATEGIES
+def test_numbers_and_checkpoints(options):
+    assert jacobian(lambda x: x * x, tensor(3.0).reshape(()), **options).tolist() == 6
+    again = jacobian(lambda x: checkpoint(lambda x: x.sin() * x, x, use_reentrant=False), X, **options)
+    assert np.allclose(again, jacobian(lambda x: x.sin() * x, X))

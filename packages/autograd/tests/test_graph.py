@@ -1,6 +1,7 @@
 """Hooks on what is saved for backward, and where anomaly mode finds what broke a graph."""
 
 import gc
+import sys
 import weakref
 
 import numpy as np
@@ -277,3 +278,19 @@ def test_saved_tensors_may_be_written_to(write, leaf):
     y.sin_()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.backward()
+
+
+def test_a_hook_that_fails_takes_nothing_along(leaf):
+    x = leaf([1.0, 2.0])
+    y = x.sin()  # holds the node of x
+    accumulate = y.grad_fn.next_functions[0][0]
+    before = sys.getrefcount(accumulate)
+
+    def fail(tensor):
+        raise LookupError
+
+    for _ in range(10):
+        with pytest.raises(LookupError), graph.saved_tensors_hooks(fail, lambda t: t):
+            x * x
+    assert sys.getrefcount(accumulate) == before
+    np.testing.assert_allclose(grad(y, x, torch.ones(2, dtype=x.dtype))[0], np.cos([1, 2]))

@@ -384,7 +384,7 @@ def _rows(out: Tensor, leaves: Tensors, create_graph: bool, vectorize: bool) -> 
         columns: Any = zip(*(pass_over(unit) for unit in units), strict=True)
         found = tuple(None if column[0] is None else rushlight.stack(column) for column in columns)
     return tuple(
-        None if g is None else g.reshape(*out.shape, *leaf.shape) for g, leaf in zip(found, leaves, strict=True)
+        None if g is None else g.reshape((*out.shape, *leaf.shape)) for g, leaf in zip(found, leaves, strict=True)
     )
 
 
@@ -425,12 +425,12 @@ def _jacobian_forward(func: Function, inputs: Any) -> Any:
 
     columns: list[tuple[Any, ...]] = []  # by input and output, the elements of the input in front
     for k, x in enumerate(tensors):
-        units = rushlight.eye(x.numel(), dtype=x.dtype, device=x.device).reshape(x.numel(), *x.shape)
+        units = rushlight.eye(x.numel(), dtype=x.dtype, device=x.device).reshape((x.numel(), *x.shape))
         columns.append(map_batch(functools.partial(derivatives, k), units))
     rows = []
     for o, out in enumerate(outputs):
         blocks = tuple(
-            column[o].detach().movedim(0, -1).reshape(*out.shape, *x.shape)
+            column[o].detach().movedim(0, -1).reshape((*out.shape, *x.shape))
             for column, x in zip(columns, tensors, strict=True)
         )
         rows.append(blocks[0] if single else blocks)
