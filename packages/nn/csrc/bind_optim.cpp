@@ -71,11 +71,11 @@ PyObject* sgd_kernel(Call& c) {
 }
 
 // nn::adam_step_(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, *, lr, beta1, beta2, weight_decay, eps,
-// amsgrad, maximize, decoupled_weight_decay)
+// maximize, decoupled_weight_decay)
 PyObject* adam_kernel(Call& c) {
   const Arg &params = c.args[0], &grads = c.args[1], &averages = c.args[2], &squares = c.args[3], &greatest = c.args[4];
   const Arg& steps = c.args[5];
-  const bool amsgrad = c.args[11].to_bool();
+  const bool amsgrad = greatest.kind == Kind::Tensors && greatest.count > 0;
   bool plain = amsgrad ? is_plain(params, {&grads, &averages, &squares, &greatest})
                        : is_plain(params, {&grads, &averages, &squares});
   for (int i = 0; plain && i < params.count; ++i) {
@@ -86,7 +86,7 @@ PyObject* adam_kernel(Call& c) {
   AdamStep s{};
   s.lr = c.args[6].to_double(), s.beta1 = c.args[7].to_double(), s.beta2 = c.args[8].to_double();
   s.weight_decay = c.args[9].to_double(), s.eps = c.args[10].to_double();
-  s.maximize = c.args[12].to_bool(), s.decoupled = c.args[13].to_bool();
+  s.maximize = c.args[11].to_bool(), s.decoupled = c.args[12].to_bool();
   for (int i = 0; i < params.count; ++i) {
     Tensor *param = params.tensors[i], *average = item(averages, i), *square = item(squares, i), *step = item(steps, i);
     Tensor* top = amsgrad ? item(greatest, i) : nullptr;

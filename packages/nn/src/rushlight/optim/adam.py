@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import rushlight as rl
-from rushlight import Tensor
-from rushlight.nn import _ops
-from rushlight.optim.optimizer import Optimizer, _check_variants, _not_negative
+from rushlight.optim._elementwise import Elementwise, betas_of
+from rushlight.optim.optimizer import _check_betas, _check_variants, _not_negative
 
 __all__ = ["Adam"]
 
 
-class Adam(Optimizer):
+class Adam(Elementwise):
     """Steps scaled by running means of the gradient and of its square (Kingma and Ba, 2015).
 
     Args:
@@ -26,10 +23,13 @@ class Adam(Optimizer):
         foreach: Accepted; there is one implementation, over all parameters of a group at once.
         maximize: Whether to climb.
         capturable: Accepted.
-        differentiable: Not supported.
+        differentiable: Whether gradients flow through the step, into parameters that are no leaves.
         fused: Accepted, as `foreach`.
         decoupled_weight_decay: Whether the parameter shrinks by ``lr * weight_decay`` instead, as in `AdamW`.
     """
+
+    _operator = "adam_step_"
+    _states = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
     def __init__(
         self,
@@ -48,9 +48,7 @@ class Adam(Optimizer):
         decoupled_weight_decay: bool = False,
     ) -> None:
         _not_negative(learning__rate=lr, epsilon__value=eps)
-        for i in (0, 1):
-            if not 0.0 <= betas[i] < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+        _check_betas(betas)
         _not_negative(weight_decay__value=weight_decay)
         _check_variants(foreach, differentiable, fused)
         defaults = {
@@ -68,50 +66,11 @@ class Adam(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for name in ("amsgrad", "maximize", "decoupled_weight_decay"):
-                group.setdefault(name, False)
-            for param in group["params"]:
-                own = self.state.get(param, {})
-                if own and not isinstance(own["step"], Tensor):  # state dicts of old held a Python number
-                    own["step"] = rl.tensor(float(own["step"]))
+    def _used(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return self._states if group["amsgrad"] else self._states[:2]
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Changes the parameters once; see `Optimizer.step`."""
-        loss = self._loss(closure)
-        with rl.no_grad():
-            for group in self.param_groups:
-                self._step_group(group)
-        return loss
+    def _options(self, group: dict[str, Any]) -> dict[str, Any]:
+        return {**betas_of(group), "eps": group["eps"]}
 
-    def _step_group(self, group: dict[str, Any]) -> None:
-        params = [param for param in group["params"] if param.grad is not None]
-        if any(param.grad.layout is not rl.strided for param in params):
-            raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
-        states = [self.state[param] or self._begin(param, group["amsgrad"]) for param in params]
-        beta1, beta2 = group["betas"]
-        _ops.adam_step_(
-            params,
-            [param.grad for param in params],
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
-            [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else [],
-            [state["step"] for state in states],
-            lr=float(group["lr"]),
-            beta1=float(beta1),
-            beta2=float(beta2),
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            amsgrad=group["amsgrad"],
-            maximize=group["maximize"],
-            decoupled_weight_decay=group["decoupled_weight_decay"],
-        )
-
-    def _begin(self, param: Tensor, amsgrad: bool) -> dict[str, Tensor]:
-        state = self.state[param]
-        state["step"] = rl.tensor(0.0)
-        for name in ("exp_avg", "exp_avg_sq") + (("max_exp_avg_sq",) if amsgrad else ()):
-            state[name] = rl.zeros_like(param, memory_format=rl.preserve_format)
-        return state
+    def _step_sparse(self, param: Any, group: dict[str, Any]) -> None:
+        raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")

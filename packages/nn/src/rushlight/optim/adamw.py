@@ -22,7 +22,7 @@ class AdamW(Adam):
         maximize: Whether to climb.
         foreach: Accepted; there is one implementation, over all parameters of a group at once.
         capturable: Accepted.
-        differentiable: Not supported.
+        differentiable: Whether gradients flow through the step, into parameters that are no leaves.
         fused: Accepted, as `foreach`.
     """
 

@@ -32,6 +32,27 @@ class _RequiredParameter:
 
 required = _RequiredParameter()
 
+_LATER_OPTIONS = {
+    "amsgrad": False,
+    "capturable": False,
+    "decoupled_weight_decay": False,
+    "differentiable": False,
+    "foreach": None,
+    "fused": None,
+    "maximize": False,
+    "momentum_decay": 0.004,
+    "nesterov": False,
+}
+"""Options that older state dicts lack, with the value that they stood for."""
+
+_COUNTS = frozenset({"eta", "mu", "mu_product", "step"})
+"""State that is a tensor without dimensions; older state dicts have Python numbers."""
+
+
+def scalar_dtype() -> rl.dtype:
+    """The dtype of what is counted for a parameter as a whole."""
+    return rl.float64 if rl.get_default_dtype() is rl.float64 else rl.float32
+
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Runs ``hook(optimizer, args, kwargs)`` before each step of every optimiser."""
@@ -56,6 +77,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        self._opt_called = True  # schedulers warn where they are stepped first
         if not (
             self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks or _global_pre_hooks or _global_post_hooks
         ):
@@ -91,6 +113,7 @@ class Optimizer:
 
     state: defaultdict[Tensor, Any]
     param_groups: list[ParamGroup]
+    _opt_called = False  # whether it was ever stepped
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -131,6 +154,14 @@ class Optimizer:
         if "_optimizer_step_pre_hooks" not in self.__dict__:
             self._make_hooks()
         self.__dict__.setdefault("defaults", {})
+        for group in self.param_groups:
+            for name in self.defaults.keys() & _LATER_OPTIONS.keys():
+                group.setdefault(name, _LATER_OPTIONS[name])
+            for param in group["params"]:
+                own = self.state.get(param, {})
+                for name in own.keys() & _COUNTS:
+                    if not isinstance(own[name], Tensor):
+                        own[name] = rl.tensor(float(own[name]), dtype=scalar_dtype())
 
     def __repr__(self) -> str:
         text = type(self).__name__ + " ("
@@ -333,17 +364,23 @@ def _like_param(param: Tensor, value: Any, key: Any = None) -> Any:
 
 
 def _not_negative(**options: Any) -> None:
-    """Raises ValueError for the first option below 0."""
+    """Raises ValueError for the first option below 0, or for a learning rate that is a tensor of several elements."""
     for name, value in options.items():
+        if isinstance(value, Tensor) and value.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
         if not value >= 0.0:
             raise ValueError(f"Invalid {name.replace('__', ' ')}: {value}")
 
 
-def _check_variants(foreach: Any, differentiable: bool, fused: Any) -> None:
+def _check_betas(betas: tuple[float, float]) -> None:
+    for i in (0, 1):
+        if not 0.0 <= betas[i] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+
+
+def _check_variants(foreach: bool | None, differentiable: bool, fused: bool | None) -> None:
     """One implementation serves every value of `foreach` and `fused`; what PyTorch refuses is refused."""
-    if differentiable:
-        raise NotImplementedError(
-            "differentiable steps are not supported, got differentiable=True. Write the update with operators."
-        )
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
     if fused and foreach:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")

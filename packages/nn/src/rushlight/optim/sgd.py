@@ -8,6 +8,7 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 from rushlight.nn import _ops
+from rushlight.nn._ops_optim import sgd_step_composite
 from rushlight.optim.optimizer import Optimizer, _check_variants, _not_negative
 
 __all__ = ["SGD"]
@@ -25,7 +26,7 @@ class SGD(Optimizer):
         nesterov: Whether the gradient is taken after the momentum's step (Sutskever et al., 2013).
         maximize: Whether to climb.
         foreach: Accepted; there is one implementation, over all parameters of a group at once.
-        differentiable: Not supported.
+        differentiable: Whether gradients flow through the step, into parameters that are no leaves.
         fused: Accepted, as `foreach`.
 
     Example:
@@ -78,8 +79,8 @@ class SGD(Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Changes the parameters once; see `Optimizer.step`."""
         loss = self._loss(closure)
-        with rl.no_grad():
-            for group in self.param_groups:
+        for group in self.param_groups:
+            with rl.set_grad_enabled(rl.is_grad_enabled() and group["differentiable"]):
                 self._step_group(group)
         return loss
 
@@ -90,15 +91,16 @@ class SGD(Optimizer):
                 self._step_sparse(param, group)
         params = [param for param in params if param.grad.layout is rl.strided]
         options = {
-            "lr": float(group["lr"]),
+            "lr": group["lr"] if group["differentiable"] else float(group["lr"]),
             "momentum": group["momentum"],
             "dampening": group["dampening"],
             "weight_decay": group["weight_decay"],
             "nesterov": group["nesterov"],
             "maximize": group["maximize"],
         }
+        step = sgd_step_composite if group["differentiable"] else _ops.sgd_step_
         if group["momentum"] == 0:
-            _ops.sgd_step_(params, [param.grad for param in params], [], **options)
+            step(params, [param.grad for param in params], [], is_first_step=False, **options)
             return
         first = [param for param in params if self.state[param].get("momentum_buffer") is None]
         for param in first:
@@ -109,7 +111,7 @@ class SGD(Optimizer):
         for some, is_first in ((first, True), (params, False)):
             if some:
                 buffers = [self.state[param]["momentum_buffer"] for param in some]
-                _ops.sgd_step_(some, [param.grad for param in some], buffers, is_first_step=is_first, **options)
+                step(some, [param.grad for param in some], buffers, is_first_step=is_first, **options)
 
     def _step_sparse(self, param: Tensor, group: dict[str, Any]) -> None:
         grad = -param.grad if group["maximize"] else param.grad
