@@ -1,4 +1,6 @@
 // Passes of the Stockham transform, which sorts as it goes; the loops are those of FFTPACK (Swarztrauber, 1982).
+#include <type_traits>
+
 #include "fft.h"
 #include "rushlight/vecmath.h"
 
@@ -183,31 +185,100 @@ Point<V>* transform(const FftPlan<T>& plan, Point<V>* a, Point<V>* b) {
 
 // ---- From memory to lanes and back
 
-constexpr int kBlock = 8;  // elements of a line that are moved at once
+using Floats = LanesOf<float>::type;
+using Doubles = LanesOf<double>::type;
 
+// Pairs in two vectors to their parts, and back.
+RL_INLINE Point<Floats> apart(Floats a, Floats b) {
+  return {__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30),
+          __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)};
+}
+RL_INLINE Point<Doubles> apart(Doubles a, Doubles b) {
+  return {__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14),
+          __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)};
+}
+RL_INLINE Point<Floats> paired(Floats re, Floats im) {
+  return {__builtin_shufflevector(re, im, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+          __builtin_shufflevector(re, im, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
+}
+RL_INLINE Point<Doubles> paired(Doubles re, Doubles im) {
+  return {__builtin_shufflevector(re, im, 0, 8, 1, 9, 2, 10, 3, 11),
+          __builtin_shufflevector(re, im, 4, 12, 5, 13, 6, 14, 7, 15)};
+}
+
+// Cells of 4, 8 and 16 bytes, a vector of which is exchanged with others as numbers of these types.
 template <class T, int kParts>
 struct Cell {
   T part[kParts];
 };
+template <class C>
+constexpr int kCells = kFftBytes / sizeof(C);  // in a vector
+template <class C>
+using Carrier = std::conditional_t<sizeof(C) == 4, Floats, Doubles>;
+
+template <class C>
+RL_INLINE Point<Carrier<C>> interleaved(Carrier<C> a, Carrier<C> b) {
+  if constexpr (sizeof(C) == 16) {
+    return {__builtin_shufflevector(a, b, 0, 1, 8, 9, 2, 3, 10, 11),
+            __builtin_shufflevector(a, b, 4, 5, 12, 13, 6, 7, 14, 15)};
+  } else {
+    return paired(a, b);
+  }
+}
+
+// Transposes a square of cells: every step is a perfect shuffle of the rows.
+template <class C, int kStep = 1>
+RL_INLINE void transpose(Carrier<C>* rows) {
+  constexpr int kSize = kCells<C>;
+  if constexpr (kStep < kSize) {
+    Carrier<C> next[kSize];
+#pragma GCC unroll 8
+    for (int i = 0; i < kSize / 2; ++i) {
+      const Point<Carrier<C>> both = interleaved<C>(rows[i], rows[i + kSize / 2]);
+      next[2 * i] = both.re;
+      next[2 * i + 1] = both.im;
+    }
+    transpose<C, 2 * kStep>(next);
+    __builtin_memcpy(rows, next, sizeof next);
+  }
+}
+
+// Other instruction sets would take these shuffles apart.
+#if defined(__AVX512F__)
+constexpr bool kTransposes = true;
+#else
+constexpr bool kTransposes = false;
+#endif
 
 // Calls f(k, lanes), where lanes[part][lane], for all elements of all lines.
 template <class T, int kLanes, int kParts, class F>
 RL_INLINE void read_lines(const FftLines<T>& lines, int64_t n, F f) {
   using C = Cell<T, kParts>;
+  constexpr int kBlock = kCells<C>;  // elements of a line that are moved at once
   const C* in = reinterpret_cast<const C*>(lines.in);
   bool neighbours = lines.count == kLanes;
   for (int l = 1; l < lines.count; ++l) neighbours &= lines.in_at[l] == lines.in_at[0] + l;
-  C block[kBlock][kLanes];
+  if (neighbours) {
+    for (int64_t k = 0; k < n; ++k) f(k, in + lines.in_at[0] + k * lines.in_stride);
+    return;
+  }
+  alignas(64) C block[kBlock][kLanes];
   for (int64_t first = 0; first < n; first += kBlock) {
     const int64_t m = n - first < kBlock ? n - first : kBlock;
-    if (!neighbours) {
+    const auto line = [&](int l) { return in + lines.in_at[l < lines.count ? l : 0] + first * lines.in_stride; };
+    if (kTransposes && kLanes > 1 && m == kBlock && lines.in_stride == 1) {
+      for (int l = 0; l < kLanes; l += kBlock) {
+        Carrier<C> rows[kBlock];
+        for (int i = 0; i < kBlock; ++i) __builtin_memcpy(&rows[i], line(l + i), sizeof rows[i]);
+        transpose<C>(rows);
+        for (int i = 0; i < kBlock; ++i) __builtin_memcpy(&block[i][l], &rows[i], sizeof rows[i]);
+      }
+    } else {
       for (int l = 0; l < kLanes; ++l) {
-        const C* line = in + lines.in_at[l < lines.count ? l : 0] + first * lines.in_stride;
-        for (int64_t k = 0; k < m; ++k) block[k][l] = line[k * lines.in_stride];
+        for (int64_t k = 0; k < m; ++k) block[k][l] = line(l)[k * lines.in_stride];
       }
     }
-    for (int64_t k = 0; k < m; ++k)
-      f(first + k, neighbours ? in + lines.in_at[0] + (first + k) * lines.in_stride : block[k]);
+    for (int64_t k = 0; k < m; ++k) f(first + k, block[k]);
   }
 }
 
@@ -215,38 +286,33 @@ RL_INLINE void read_lines(const FftLines<T>& lines, int64_t n, F f) {
 template <class T, int kLanes, int kParts, class F>
 RL_INLINE void write_lines(const FftLines<T>& lines, int64_t n, F f) {
   using C = Cell<T, kParts>;
+  constexpr int kBlock = kCells<C>;
   C* out = reinterpret_cast<C*>(lines.out);
   bool neighbours = lines.count == kLanes;
   for (int l = 1; l < lines.count; ++l) neighbours &= lines.out_at[l] == lines.out_at[0] + l;
-  C block[kBlock][kLanes];
+  if (neighbours) {
+    for (int64_t k = 0; k < n; ++k) f(k, out + lines.out_at[0] + k * lines.out_stride);
+    return;
+  }
+  alignas(64) C block[kBlock][kLanes];
   for (int64_t first = 0; first < n; first += kBlock) {
     const int64_t m = n - first < kBlock ? n - first : kBlock;
-    for (int64_t k = 0; k < m; ++k)
-      f(first + k, neighbours ? out + lines.out_at[0] + (first + k) * lines.out_stride : block[k]);
-    if (neighbours) continue;
-    for (int l = 0; l < lines.count; ++l) {
-      C* line = out + lines.out_at[l] + first * lines.out_stride;
-      for (int64_t k = 0; k < m; ++k) line[k * lines.out_stride] = block[k][l];
+    const auto line = [&](int l) { return out + lines.out_at[l] + first * lines.out_stride; };
+    for (int64_t k = 0; k < m; ++k) f(first + k, block[k]);
+    if (kTransposes && kLanes > 1 && m == kBlock && lines.out_stride == 1) {
+      for (int l = 0; l < lines.count; l += kBlock) {
+        Carrier<C> rows[kBlock];
+        for (int i = 0; i < kBlock; ++i) __builtin_memcpy(&rows[i], &block[i][l], sizeof rows[i]);
+        transpose<C>(rows);
+        for (int i = 0; i < kBlock && l + i < lines.count; ++i)
+          __builtin_memcpy(line(l + i), &rows[i], sizeof rows[i]);
+      }
+    } else {
+      for (int l = 0; l < lines.count; ++l) {
+        for (int64_t k = 0; k < m; ++k) line(l)[k * lines.out_stride] = block[k][l];
+      }
     }
   }
-}
-
-// Pairs in two vectors to their parts, and back.
-RL_INLINE Point<LanesOf<float>::type> apart(LanesOf<float>::type a, LanesOf<float>::type b) {
-  return {__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30),
-          __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)};
-}
-RL_INLINE Point<LanesOf<double>::type> apart(LanesOf<double>::type a, LanesOf<double>::type b) {
-  return {__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14),
-          __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)};
-}
-RL_INLINE Point<LanesOf<float>::type> paired(LanesOf<float>::type re, LanesOf<float>::type im) {
-  return {__builtin_shufflevector(re, im, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
-          __builtin_shufflevector(re, im, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
-}
-RL_INLINE Point<LanesOf<double>::type> paired(LanesOf<double>::type re, LanesOf<double>::type im) {
-  return {__builtin_shufflevector(re, im, 0, 8, 1, 9, 2, 10, 3, 11),
-          __builtin_shufflevector(re, im, 4, 12, 5, 13, 6, 14, 7, 15)};
 }
 
 template <class V, class T, int kLanes>
