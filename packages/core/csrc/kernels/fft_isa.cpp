@@ -304,8 +304,7 @@ RL_INLINE void write_lines(const FftLines<T>& lines, int64_t n, F f) {
         Carrier<C> rows[kBlock];
         for (int i = 0; i < kBlock; ++i) __builtin_memcpy(&rows[i], &block[i][l], sizeof rows[i]);
         transpose<C>(rows);
-        for (int i = 0; i < kBlock && l + i < lines.count; ++i)
-          __builtin_memcpy(line(l + i), &rows[i], sizeof rows[i]);
+        for (int i = 0; i < kBlock && l + i < lines.count; ++i) __builtin_memcpy(line(l + i), &rows[i], sizeof rows[i]);
       }
     } else {
       for (int l = 0; l < lines.count; ++l) {
