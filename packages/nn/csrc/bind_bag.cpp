@@ -36,10 +36,36 @@ struct BagArguments {
             c.args[options + 1].to_int(),
             static_cast<BagMode>(mode),
             factors.data()};
-    bool fits = bags.bounds[0] == 0 && bags.bounds[bags.bags] <= at->numel;
-    for (int64_t b = 0; b < bags.bags; ++b) fits = fits && bags.bounds[b] <= bags.bounds[b + 1];
-    for (int64_t i = 0; i < at->numel; ++i) fits = fits && bags.indices[i] >= 0 && bags.indices[i] < bags.rows;
-    return fits || fail(c, "an index is out of range, or bounds decrease") != nullptr;
+    return check(at->numel);
+  }
+
+  bool check(int64_t length) const {
+    const auto fail = [](const char* text, int64_t a, int64_t b) {
+      PyErr_Format(PyExc_RuntimeError, text, static_cast<long long>(a), static_cast<long long>(b));
+      return false;
+    };
+    if (bags.bounds[0] != 0) {
+      return fail(
+          "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+          "However, got %lld",
+          bags.bounds[0], 0);
+    }
+    for (int64_t b = 0; b < bags.bags; ++b) {
+      if (bags.bounds[b] > bags.bounds[b + 1] && (b + 1 < bags.bags || bags.bounds[b] <= length))
+        return fail("embedding_bag: offsets must not decrease, got %lld before %lld.", bags.bounds[b],
+                    bags.bounds[b + 1]);
+      if (bags.bounds[b] > length || bags.bounds[b + 1] > length) {
+        return fail("offsets[-1] can not be greater than input's length %lld but got offsets[-1] of %lld", length,
+                    bags.bounds[b] > length ? bags.bounds[b] : bags.bounds[b + 1]);
+      }
+    }
+    for (int64_t i = 0; i < length; ++i) {
+      if (bags.indices[i] < 0 || bags.indices[i] >= bags.rows) {
+        return fail("embedding_bag: an index of input takes value %lld which is not in the valid range [0, %lld)",
+                    bags.indices[i], bags.rows);
+      }
+    }
+    return true;
   }
 };
 

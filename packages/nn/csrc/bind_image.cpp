@@ -72,8 +72,11 @@ PyObject* resample_kernel(Call& c) {
   const Owned x = contiguous(input);
   Owned y = empty(input->ndim, sizes, input->dtype);
   if (!x || !y) return nullptr;
-  const auto run = (adjoint ? image_kernels().resample_adjoint : image_kernels().resample)[type_index(input->dtype)];
-  if (y->numel != 0 && !run_unlocked(x->numel + y->numel, [&] { run(lines.r, x.data(), y.data()); })) return nullptr;
+  const auto run = [&] {
+    if (adjoint) return resample_adjoint(y->dtype, lines.r, x.data(), y.data());
+    image_kernels().resample[type_index(y->dtype)](lines.r, x.data(), y.data());
+  };
+  if (y->numel != 0 && !run_unlocked(x->numel + y->numel, run)) return nullptr;
   return y.release();
 }
 

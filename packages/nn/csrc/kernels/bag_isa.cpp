@@ -10,6 +10,15 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 14;  // elements that are worth a thread
 
+// Asks for the row of an index that comes soon: rows of a large table are far apart.
+template <class T>
+RL_INLINE inline void prefetch(const Bags& g, int64_t i, int64_t end, const T* table) {
+  constexpr int64_t kAhead = 8, kLine = 64 / static_cast<int64_t>(sizeof(T)), kMost = 8 * kLine;
+  if (i + kAhead >= end) return;
+  const T* row = table + g.indices[i + kAhead] * g.width;
+  for (int64_t j = 0; j < least(g.width, kMost); j += kLine) __builtin_prefetch(row + j);
+}
+
 // What the rows of a bag are multiplied by, without their factors.
 template <class T>
 T share(const Bags& g, int64_t bag) {
@@ -47,6 +56,7 @@ void forward(const Bags& g, const void* table_, void* y_, int64_t* source) {
         continue;
       }
       for (int64_t i = g.bounds[bag]; i < g.bounds[bag + 1]; ++i) {
+        prefetch(g, i, g.bounds[g.bags], table);
         if (g.indices[i] == g.padding) continue;
         const T* x = table + g.indices[i] * g.width;
         const T by = factors == nullptr ? T(1) : factors[i];

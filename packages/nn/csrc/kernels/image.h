@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "rushlight/dtype.h"
 #include "rushlight/isa.h"
 
 namespace rl {
@@ -30,14 +31,15 @@ struct GridShape {
 struct ImageTable {
   // y[o, j, i] = sum over k of weights[j, k] * x[o, places[j, k], i]
   void (*resample[2])(const Resample&, const void* x, void* y);
-  // dx[o, places[j, k], i] += weights[j, k] * dy[o, j, i], from zero
-  void (*resample_adjoint[2])(const Resample&, const void* dy, void* dx);
   void (*grid[2])(const GridShape&, const void* x, const void* grid, void* y);
   void (*grid_backward_input[2])(const GridShape&, const void* grid, const void* dy, void* dx);
   void (*grid_backward_grid[2])(const GridShape&, const void* x, const void* grid, const void* dy, void* dgrid);
 };
 
 const ImageTable& image_kernels();
+
+// dx[o, places[j, k], i] += weights[j, k] * dy[o, j, i], from zero: a resampling by the transposed table.
+void resample_adjoint(DType dtype, const Resample& r, const void* dy, void* dx);
 
 }  // namespace rl
 

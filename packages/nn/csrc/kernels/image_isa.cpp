@@ -32,6 +32,34 @@ RL_INLINE inline Vec<T> gather(const T* p, Vec<IntOf<T>> at) {
 #endif
 }
 
+// The same where the place is not negative, and 0 elsewhere.
+template <class T>
+RL_INLINE inline Vec<T> gather_inside(const T* p, Vec<IntOf<T>> at) {
+#if defined(__AVX512F__)
+  const __m512i places = reinterpret_cast<__m512i>(at);
+  if constexpr (sizeof(T) == 4) {
+    const __mmask16 inside = _mm512_cmpge_epi32_mask(places, _mm512_setzero_si512());
+    return reinterpret_cast<Vec<T>>(_mm512_mask_i32gather_ps(_mm512_setzero_ps(), inside, places, p, 4));
+  } else {
+    const __mmask8 inside = _mm512_cmpge_epi64_mask(places, _mm512_setzero_si512());
+    return reinterpret_cast<Vec<T>>(_mm512_mask_i64gather_pd(_mm512_setzero_pd(), inside, places, p, 8));
+  }
+#elif defined(__AVX2__)
+  const __m256i places = reinterpret_cast<__m256i>(at), inside = reinterpret_cast<__m256i>(at >= 0);
+  if constexpr (sizeof(T) == 4) {
+    const __m256 mask = reinterpret_cast<__m256>(inside);
+    return reinterpret_cast<Vec<T>>(_mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, places, mask, 4));
+  } else {
+    const __m256d mask = reinterpret_cast<__m256d>(inside);
+    return reinterpret_cast<Vec<T>>(_mm256_mask_i64gather_pd(_mm256_setzero_pd(), p, places, mask, 8));
+  }
+#else
+  Vec<T> v;
+  for (int i = 0; i < kLanes<T>; ++i) v[i] = at[i] < 0 ? T(0) : p[at[i]];
+  return v;
+#endif
+}
+
 // -- along lines
 
 // f(Constant<taps>) where that many taps are unrolled, f(Constant<0>) for any number.
@@ -121,33 +149,6 @@ void resample(const Resample& r, const void* x_, void* y_) {
         resample_row<T, decltype(taps)::value>(r.taps, r.out, places.data(), by.data(), x + o * r.in, y + o * r.out);
       }
     });
-  });
-}
-
-template <class T>
-void resample_adjoint(const Resample& r, const void* dy_, void* dx_) {
-  const T *dy = static_cast<const T*>(dy_), *weights = static_cast<const T*>(r.weights);
-  T* dx = static_cast<T*>(dx_);
-  // Lines side by side fall into pieces where there are too few others for the threads.
-  const int64_t width = r.outer >= 8 ? r.inner : most(parts(r.inner, 8), least(r.inner, int64_t{64}));
-  const int64_t pieces = r.inner == 0 ? 0 : parts(r.inner, width);
-  const int64_t grain = kGrain / (r.out * r.taps * width + 1) + 1;
-  parallel_for(0, r.outer * pieces, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t o = task / pieces, first = task % pieces * width, count = least(width, r.inner - first);
-      T* to = dx + o * r.in * r.inner + first;
-      const T* from = dy + o * r.out * r.inner + first;
-      for (int64_t i = 0; i < r.in; ++i) {
-        for (int64_t l = 0; l < count; ++l) to[i * r.inner + l] = T(0);
-      }
-      for (int64_t j = 0; j < r.out; ++j) {
-        for (int64_t k = 0; k < r.taps; ++k) {
-          const T by = weights[j * r.taps + k];
-          T* row = to + r.places[j * r.taps + k] * r.inner;
-          for (int64_t l = 0; l < count; ++l) row[l] += by * from[j * r.inner + l];
-        }
-      }
-    }
   });
 }
 
@@ -255,7 +256,6 @@ struct Corners {
   Line<T> lines[N];
   IntOf<T> place[count][kBlock];
   T weight[count][kBlock];
-  bool all_inside;
 
   static constexpr int tap(int corner, int d) {  // of dimension d; the last one runs fastest
     for (int e = N - 1; e > d; --e) corner /= taps;
@@ -264,7 +264,7 @@ struct Corners {
 
   void find(const GridShape& s, const T* grid, int64_t points) {
     for (int d = 0; d < N; ++d) locate<mode>(s, d, grid, points, &lines[d]);
-    IntOf<T> sizes[N], any_outside = 0;
+    IntOf<T> sizes[N];
     for (int d = 0; d < N; ++d) sizes[d] = static_cast<IntOf<T>>(s.size[d]);
     for (int k = 0; k < count; ++k) {
       for (int64_t b = 0; b < points; ++b) {
@@ -276,22 +276,15 @@ struct Corners {
           at = at * sizes[d] + i;
           by *= lines[d].weight[tap(k, d)][b];
         }
-        any_outside |= outside;
         place[k][b] = outside < 0 ? -1 : at;
         weight[k][b] = outside < 0 ? T(0) : by;  // of what is not finite the weight is no number
       }
       for (int64_t b = points; b < kBlock; ++b) place[k][b] = 0, weight[k][b] = 0;
     }
-    all_inside = any_outside >= 0;
   }
 
   // Corner k of the points from b on, in a plane of the image; 0 outside.
-  RL_INLINE Vec<T> value(const T* plane, int k, int64_t b) const {
-    const Vec<IntOf<T>> at = load(place[k] + b);
-    if (all_inside) return gather(plane, at);
-    const auto outside = at < 0;
-    return outside ? Vec<T>{} : gather(plane, outside ? Vec<IntOf<T>>{} : at);
-  }
+  RL_INLINE Vec<T> value(const T* plane, int k, int64_t b) const { return gather_inside(plane, load(place[k] + b)); }
 };
 
 // f(Corners) for the dimensions and the mode.
@@ -433,8 +426,6 @@ void grid_backward_grid(const GridShape& s, const void* x_, const void* grid_, c
 void fill_image(ImageTable& table) {
   table.resample[0] = resample<float>;
   table.resample[1] = resample<double>;
-  table.resample_adjoint[0] = resample_adjoint<float>;
-  table.resample_adjoint[1] = resample_adjoint<double>;
   table.grid[0] = grid<float>;
   table.grid[1] = grid<double>;
   table.grid_backward_input[0] = grid_backward_input<float>;

@@ -50,9 +50,34 @@ def _combined(
     return rl.where(empty, 0, values), rl.where(empty, 0, source)
 
 
+def _check_values(indices: Tensor, bounds: Tensor, rows: int) -> None:
+    if indices.is_meta or bounds.is_meta:
+        return
+    first, final = int(bounds[0]), int(bounds.max())
+    if first != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
+            f"got {first}"
+        )
+    if final > indices.numel():
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {indices.numel()} but got offsets[-1] of {final}"
+        )
+    if bool((bounds[1:] < bounds[:-1]).any()):
+        raise RuntimeError("embedding_bag: offsets must not decrease.")
+    if indices.numel():
+        least, greatest = int(indices.min()), int(indices.max())
+        if least < 0 or greatest >= rows:
+            wrong = least if least < 0 else greatest
+            raise RuntimeError(
+                f"embedding_bag: an index of input takes value {wrong} which is not in the valid range [0, {rows})"
+            )
+
+
 def bag_composite(
     weight: Tensor, indices: Tensor, bounds: Tensor, factors: Tensor | None, mode: int, padding_idx: int
 ) -> tuple[Tensor, Tensor]:
+    _check_values(indices, bounds, weight.size(0))
     rows = wide(weight).index_select(0, indices)
     result, source = _combined(rows, indices, bounds, mode, padding_idx, wide(factors))
     return result.to(weight.dtype), source
@@ -175,28 +200,35 @@ def _check_bags(
         )
     if last and offsets.numel() == 0:
         raise RuntimeError("include_last_offset: number of offsets should be at least 1")
-    if weight.is_meta or indices.is_meta or offsets.is_meta:
-        return
-    if offsets.numel():
-        first, final = int(offsets[0]), int(offsets[-1])
-        if first != 0:
-            raise RuntimeError(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-                f"However, got {first}"
-            )
-        if final > indices.numel():
-            raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length {indices.numel()} but got offsets[-1] of {final}"
-            )
-        if bool((offsets[1:] < offsets[:-1]).any()):
-            raise RuntimeError("embedding_bag: offsets must not decrease.")
-    if indices.numel():
-        least, greatest = int(indices.min()), int(indices.max())
-        if least < 0 or greatest >= rows:
-            wrong = least if least < 0 else greatest
-            raise RuntimeError(
-                f"embedding_bag: an index of input takes value {wrong} which is not in the valid range [0, {rows})"
-            )
+
+
+def combine_bags(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Tensor | None,
+    include_last_offset: bool,
+    padding_idx: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The bags, where they begin and end, and the rows that maxima are from."""
+    _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
+    padding_idx = padding_idx + weight.size(0) if padding_idx < -1 else padding_idx
+    indices, bounds = indices.to(rl.int64), offsets.to(rl.int64)
+    if not include_last_offset:
+        length = indices.numel()
+        # Without bags there is nothing to begin; the end stands alone.
+        end = rl.full((1,), length if offsets.numel() else 0, dtype=rl.int64, device=indices.device)
+        bounds = rl.cat([bounds, end])
+    if scale_grad_by_freq or sparse:
+        _check_values(indices, bounds, weight.size(0))
+        rows = _rows(weight, indices, scale_grad_by_freq, sparse, padding_idx)
+        result, source = _combined(rows, indices, bounds, mode, padding_idx, per_sample_weights)
+    else:
+        result, source = bag.operator(weight, indices, bounds, per_sample_weights, mode, padding_idx)
+    return result, bounds, source
 
 
 def embedding_bag_composite(
@@ -210,17 +242,9 @@ def embedding_bag_composite(
     include_last_offset: bool,
     padding_idx: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
-    padding_idx = padding_idx + weight.size(0) if padding_idx < -1 else padding_idx
-    indices, offsets = indices.to(rl.int64), offsets.to(rl.int64)
-    bounds = offsets
-    if not include_last_offset:
-        bounds = rl.cat([offsets, rl.tensor([indices.numel()], dtype=rl.int64, device=indices.device)])
-    if scale_grad_by_freq or sparse:
-        rows = _rows(weight, indices, scale_grad_by_freq, sparse, padding_idx)
-        result, source = _combined(rows, indices, bounds, mode, padding_idx, per_sample_weights)
-    else:
-        result, source = bag.operator(weight, indices, bounds, per_sample_weights, mode, padding_idx)
+    result, bounds, source = combine_bags(
+        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
+    )
     size = bounds[1:] - bounds[:-1]
     return result, _bag_of(bounds, indices.numel()), size, source if mode == MAX else size
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 import rushlight as rl
 from rushlight import Tensor
@@ -74,14 +77,19 @@ def _adaptive_max_pool(n: int) -> Callable[..., tuple[Tensor, Tensor]]:
                 f"{list(input.shape)}"
             )
         _check_floats(name, input)
-        sizes = input.shape[-n:]
-        begin, end = (
-            [[bound(i, size, out) for size, out in zip(sizes, count, strict=True) for i in range(out)]]
-            for bound in (lambda i, size, out: i * size // out, lambda i, size, out: -(-(i + 1) * size // out))
-        )
-        return max_regions.operator(input, *(_indices(bound, input) for bound in (begin, end)), count)
+        begin, end = map(rl.from_numpy, _adaptive_bounds(tuple(input.shape[-n:]), tuple(count)))
+        return max_regions.operator(input, begin.to(input.device), end.to(input.device), count)
 
     return adaptive_max_pool
+
+
+@lru_cache(256)
+def _adaptive_bounds(sizes: Sizes, count: Sizes) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Where regions of nearly equal size begin and end that tile the image."""
+    lines = [(np.arange(out), size, out) for size, out in zip(sizes, count, strict=True)]
+    begin = np.concatenate([i * size // max(out, 1) for i, size, out in lines])
+    end = np.concatenate([-(-(i + 1) * size // max(out, 1)) for i, size, out in lines])
+    return begin[None], end[None]
 
 
 def _indices(values: Any, like: Tensor) -> Tensor:

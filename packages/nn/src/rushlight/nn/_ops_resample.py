@@ -199,7 +199,9 @@ def upsample_composite(
         if out == own and (factor is None or copies):
             continue
         line = (kind, own, out, factor, align_corners, image.dtype == rl.float64)
-        places, weights = (rl.from_numpy(part).to(image.device) for part in _taps(*line))
+        places, weights = map(rl.from_numpy, _taps(*line))
+        if places.device != image.device:
+            places, weights = places.to(image.device), weights.to(image.device)
         image = resample.operator(image, places, weights, first + i)
         if input.dtype == rl.uint8:
             image = image.round().clamp(0, 255)

@@ -11,9 +11,12 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 from rushlight.nn import _ops
+from rushlight.nn._ops_bag import combine_bags
 from rushlight.nn._windows import expand
 
 Size = int | Sequence[int]
+
+tf32_notes = {"tf32_note": "TensorFloat-32 is a matter of devices: on the CPU float32 computes in float32."}
 
 linear = _ops.linear
 bilinear = _ops.bilinear
@@ -817,7 +820,7 @@ def embedding_bag(
         padding_idx %= rows
     if max_norm is not None:
         _shorten(weight, input, max_norm, norm_type)
-    return _ops.embedding_bag(
+    return combine_bags(
         weight,
         input,
         offsets,
@@ -1372,8 +1375,8 @@ def ctc_loss(
     Example:
         >>> import rushlight as torch
         >>> log_probs = torch.full((2, 1, 3), 1 / 3).log()
-        >>> torch.nn.functional.ctc_loss(log_probs, torch.tensor([[1]]), [2], [1]).exp()  # 3 of 9 paths
-        tensor(3.)
+        >>> torch.nn.functional.ctc_loss(log_probs, torch.tensor([[1]]), [2], [1])  # -log(3 / 9), of the paths
+        tensor(1.0986)
     """
     return _ops.ctc_loss(
         log_probs, targets, input_lengths, target_lengths, blank, _reduction_number(reduction), zero_infinity
