@@ -484,10 +484,10 @@ class PowerTransform(Transform):
         return (self.exponent * y / x).abs().log()
 
     def forward_shape(self, shape: Any) -> Any:
-        return rl.broadcast_shapes(shape, self.exponent.shape)
+        return _broadcast(shape, self.exponent)
 
     def inverse_shape(self, shape: Any) -> Any:
-        return rl.broadcast_shapes(shape, self.exponent.shape)
+        return _broadcast(shape, self.exponent)
 
 
 class SigmoidTransform(Transform):
@@ -645,9 +645,15 @@ class AffineTransform(Transform):
         return _sum_rightmost(result, self._event_dim)
 
     def forward_shape(self, shape: Any) -> Any:
-        return rl.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
+        return _broadcast(shape, self.loc, self.scale)
 
     inverse_shape = forward_shape
+
+
+def _broadcast(shape: Any, *parameters: Any) -> Any:
+    """A shape broadcast with those of the parameters that are tensors."""
+    others = [p.shape for p in parameters if isinstance(p, Tensor) and p.shape and p.shape != shape]
+    return rl.broadcast_shapes(shape, *others) if others else shape
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -53,7 +53,11 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
     shape = values[0].shape
     if all(value.shape == shape for value in values):
         return values
-    return tuple(rl.broadcast_tensors(*values))
+    shapes = {value.shape for value in values if value.shape}
+    if len(shapes) > 1:
+        return tuple(rl.broadcast_tensors(*values))
+    (shape,) = shapes
+    return tuple(value if value.shape else value.expand(shape) for value in values)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
