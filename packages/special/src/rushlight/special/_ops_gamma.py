@@ -163,7 +163,7 @@ _GAMMAINC = {"input": "The parameter a, not negative.", "other": "The limit x of
 _GAMMAINC_SOURCE = (
     "series and continued fraction (DLMF 8.11.4, 8.9.2), for large a near x Temme's uniform expansion\n(DLMF 8.12)."
 )
-gammainc = (
+gammainc: Op = (
     Op(
         "special::gammainc(Tensor self, Tensor other) -> Tensor",
         family=pointwise("float"),
@@ -184,7 +184,7 @@ gammainc = (
     )
     .samples(samples((0.5, 6), (0.1, 9)), scipy_reference("gammainc"))
 )
-gammaincc = (
+gammaincc: Op = (
     Op(
         "special::gammaincc(Tensor self, Tensor other) -> Tensor",
         family=pointwise("float"),
@@ -211,7 +211,7 @@ def _density(a: Any, x: Any) -> Any:
     return ((a - 1) * x.log() - x - gammaln.operator(a)).exp()
 
 
-zeta = (
+zeta: Op = (
     Op(
         "special::zeta(Tensor self, Tensor other) -> Tensor",
         family=pointwise("float"),

@@ -146,7 +146,7 @@ _chebyshev(
     True,
     ("tensor([-0., 99.])", "tensor([ -0., 204.])", "tensor([  1., 169.])", "tensor([ -1., 239.])"),
 )
-hermite_h = _polynomial(
+hermite_h: Callable[..., Any] = _polynomial(
     "hermite_polynomial_h",
     "Hermite polynomial of the physicists.",
     lambda x: 2 * x,
@@ -154,7 +154,7 @@ hermite_h = _polynomial(
     lambda x, n: 2 * n * hermite_h(x, n - 1),
     "tensor([-5., 40.])",
 )
-hermite_he = _polynomial(
+hermite_he: Callable[..., Any] = _polynomial(
     "hermite_polynomial_he",
     "Hermite polynomial of probability theory.",
     lambda x: x,
@@ -162,7 +162,7 @@ hermite_he = _polynomial(
     lambda x, n: n * hermite_he(x, n - 1),
     "tensor([-1.3750,  2.0000])",
 )
-laguerre_l = _polynomial(
+laguerre_l: Callable[..., Any] = _polynomial(
     "laguerre_polynomial_l",
     "Laguerre polynomial.",
     lambda x: 1 - x,
@@ -170,7 +170,7 @@ laguerre_l = _polynomial(
     _l_slope,
     "tensor([-0.1458, -0.3333])",
 )
-legendre_p = _polynomial(
+legendre_p: Callable[..., Any] = _polynomial(
     "legendre_polynomial_p",
     "Legendre polynomial.",
     lambda x: x,

@@ -1,0 +1,134 @@
+"""Errors in units of the last place against mpmath, at points spread over the whole domain; the tails and the edges."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import rushlight as torch
+
+SPECIAL = torch.special
+
+
+def erfcx(x):
+    return mp.exp(x * x) * mp.erfc(x)
+
+
+# Function of mpmath, interval, greatest error in float64.
+FUNCTIONS = {
+    "erfc": (mp.erfc, -6, 26.5, 4),
+    "erfcx": (erfcx, -26, 1e8, 4),
+    "logerfc": (lambda x: mp.log(mp.erfc(x)) if x > 0.1 else mp.log1p(-mp.erf(x)), -6, 1e4, 4),
+    "ndtr": (lambda x: mp.erfc(-x / mp.sqrt(2)) / 2, -37, 9, 4),
+    "log_ndtr": (lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2), -1e3, -1e-3, 4),
+    "erfinv": (mp.erfinv, -0.9999, 0.9999, 4),
+    "i0": (lambda x: mp.besseli(0, x), -700, 700, 4),
+    "i1": (lambda x: mp.besseli(1, x), -700, 700, 4),
+    "i0e": (lambda x: mp.exp(-abs(x)) * mp.besseli(0, x), -1e4, 1e4, 4),
+    "i1e": (lambda x: mp.exp(-abs(x)) * mp.besseli(1, x), -1e4, 1e4, 4),
+    "modified_bessel_k0": (lambda x: mp.besselk(0, x), 1e-30, 700, 4),
+    "modified_bessel_k1": (lambda x: mp.besselk(1, x), 1e-30, 700, 4),
+    "scaled_modified_bessel_k0": (lambda x: mp.exp(x) * mp.besselk(0, x), 1e-30, 1e4, 4),
+    "scaled_modified_bessel_k1": (lambda x: mp.exp(x) * mp.besselk(1, x), 1e-30, 1e4, 4),
+    "spherical_bessel_j0": (lambda x: mp.sin(x) / x, -3, 3, 4),
+    "airy_ai": (mp.airyai, 0, 90, 4),
+    "gammaln": (mp.loggamma, 1e-30, 1e6, 4),
+    "digamma": (mp.digamma, 1e-30, 1e6, 4),
+    "entr": (lambda x: -x * mp.log(x), 1e-30, 1e3, 4),
+}
+
+
+def points(low, high, count=60):
+    random = np.random.default_rng(0)
+    start = max(low, 1e-30)
+    near = np.exp(random.uniform(np.log(start), np.log(high), count)) if high > start else np.empty(0)
+    return np.concatenate([random.uniform(low, high, count), near])
+
+
+def ulps(results, exact):
+    spacing = [np.spacing(abs(results.dtype.type(float(value)))) for value in exact]
+    return np.array(
+        [float(abs(mp.mpf(float(r)) - e)) / float(s) for r, e, s in zip(results, exact, spacing, strict=True)]
+    )
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_units_in_the_last_place(name, dtype):
+    function, low, high, limit = FUNCTIONS[name]
+    if dtype is np.float32:
+        low, high, limit = max(low, -9), min(high, 9), 2
+    x = points(low, high).astype(dtype)
+    with mp.workdps(50):
+        exact = [function(mp.mpf(float(value))) for value in x]
+        worst = ulps(getattr(SPECIAL, name)(torch.from_numpy(x)).numpy(), exact)
+    assert worst.max() <= limit, f"at {x[worst.argmax()]!r}"
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("kind", ["j", "y"])
+def test_bessel_functions_beside_their_amplitude(kind, order):
+    x = points(1e-3, 1e3)
+    function = mp.besselj if kind == "j" else mp.bessely
+    with mp.workdps(50):
+        exact = np.array([float(function(order, mp.mpf(float(value)))) for value in x])
+    result = getattr(SPECIAL, f"bessel_{kind}{order}")(torch.from_numpy(x)).numpy()
+    assert (np.abs(result - exact) <= 1e-15 * np.maximum(np.abs(exact), np.sqrt(1 / x))).all()
+
+
+@pytest.mark.parametrize("a_range", [(1e-3, 20), (20, 2000)])
+def test_incomplete_gamma(a_range):
+    random = np.random.default_rng(0)
+    a = np.exp(random.uniform(*np.log(a_range), 40))
+    x = np.abs(a * (1 + 2 * random.normal(size=40) / np.sqrt(a + 1)))
+    with mp.workdps(40):
+        lower = [mp.gammainc(mp.mpf(p), 0, mp.mpf(q), regularized=True) for p, q in zip(a, x, strict=True)]
+        found = SPECIAL.gammainc(torch.from_numpy(a), torch.from_numpy(x)).numpy()
+        rest = SPECIAL.gammaincc(torch.from_numpy(a), torch.from_numpy(x)).numpy()
+        assert ulps(found, lower).max() <= 32
+        assert ulps(rest, [1 - value for value in lower]).max() <= 64
+
+
+def test_zeta_and_polygamma():
+    random = np.random.default_rng(0)
+    s, q = 1 + np.exp(random.uniform(-6, 3, 40)), np.exp(random.uniform(-5, 5, 40))
+    with mp.workdps(30):
+        exact = [mp.zeta(mp.mpf(a), mp.mpf(b)) for a, b in zip(s, q, strict=True)]
+        assert ulps(SPECIAL.zeta(torch.from_numpy(s), torch.from_numpy(q)).numpy(), exact).max() <= 4
+        for n in (1, 2, 3, 8):
+            exact = [mp.psi(n, mp.mpf(value)) for value in q]
+            assert ulps(SPECIAL.polygamma(n, torch.from_numpy(q)).numpy(), exact).max() <= 6
+
+
+INF, NAN = math.inf, math.nan
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda t: SPECIAL.polygamma(1, t(-1.0)), INF), (lambda t: SPECIAL.zeta(t(2.0), t(INF)), 0),
+        (lambda t: SPECIAL.zeta(t(1.0), t(2.0)), INF), (lambda t: SPECIAL.zeta(t(0.5), t(2.0)), NAN),
+        (lambda t: SPECIAL.zeta(t(3.0), t(0.0)), INF), (lambda t: SPECIAL.i0(t(712.0)), 2.468411057762752e307),
+        (lambda t: SPECIAL.ndtr(t(-30.0)), 4.906713927148187e-198), (lambda t: SPECIAL.ndtri(t(0.0)), -INF),
+        (lambda t: SPECIAL.ndtri(t(1.5)), NAN), (lambda t: SPECIAL.erfinv(t(-1.0)), -INF),
+        (lambda t: SPECIAL.erfcinv(t(0.0)), INF), (lambda t: SPECIAL.erfcx(t(INF)), 0),
+        (lambda t: SPECIAL.erfcx(t(-30.0)), INF), (lambda t: SPECIAL.entr(t(-1.0)), -INF),
+        (lambda t: SPECIAL.logit(t(1.0)), INF), (lambda t: SPECIAL.log_ndtr(t(-INF)), -INF),
+        (lambda t: SPECIAL.modified_bessel_k1(t(0.0)), INF), (lambda t: SPECIAL.modified_bessel_k0(t(-1.0)), NAN),
+        (lambda t: SPECIAL.bessel_y0(t(0.0)), -INF), (lambda t: SPECIAL.bessel_y1(t(-1.0)), NAN),
+        (lambda t: SPECIAL.bessel_j0(t(INF)), 0), (lambda t: SPECIAL.bessel_j1(t(-INF)), 0),
+        (lambda t: SPECIAL.airy_ai(t(INF)), 0), (lambda t: SPECIAL.gammainc(t(0.0), t(1.0)), 1),
+        (lambda t: SPECIAL.gammainc(t(INF), t(1.0)), 0), (lambda t: SPECIAL.gammaincc(t(1.0), t(-1.0)), NAN),
+        (lambda t: SPECIAL.gammaincc(t(2.0), t(INF)), 0), (lambda t: SPECIAL.xlogy(t(0.0), t(0.0)), 0),
+        (lambda t: SPECIAL.xlog1py(t(0.0), t(NAN)), NAN), (lambda t: SPECIAL.i1(t(-0.0)), 0),
+    ],
+)  # fmt: skip
+def test_poles_and_infinities(call, expected):
+    result = call(lambda x: torch.tensor(x, dtype=torch.float64)).item()
+    assert result == pytest.approx(expected, rel=1e-15, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_nan_comes_through(name):
+    assert getattr(SPECIAL, name)(torch.tensor([NAN, 0.5], dtype=torch.float64)).isnan().tolist() == [True, False]
