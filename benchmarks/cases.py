@@ -55,7 +55,7 @@ def cases(torch: Any) -> dict[str, Callable[[], object]]:
     table["grad/small_graph"] = small_graph
     table["train/mlp_784-256-10_b64"] = training_step(torch)
     table["train/conv_8x8_b64"] = convolution_step(torch)
-    return table | files(torch)
+    return table | files(torch) | distributions(torch)
 
 
 def files(torch: Any) -> dict[str, Callable[[], object]]:
@@ -72,6 +72,31 @@ def files(torch: Any) -> dict[str, Callable[[], object]]:
         data = file.getvalue()
         table[f"files/save_{name}"] = lambda state=state: torch.save(state, io.BytesIO())
         table[f"files/load_{name}"] = lambda data=data: torch.load(io.BytesIO(data))
+    return table
+
+
+def distributions(torch: Any) -> dict[str, Callable[[], object]]:
+    """Making a distribution, drawing from it and the density of what was drawn."""
+    table: dict[str, Callable[[], object]] = {}
+    matrix = torch.eye(5) + 0.1
+    for size in (4, 100_000):
+        zeros, ones, weights, means = (
+            torch.zeros(size), torch.ones(size), torch.rand(size, 5) + 0.1, torch.zeros(size, 5)
+        )  # fmt: skip
+        made = {
+            "normal": lambda zeros=zeros, ones=ones: torch.distributions.Normal(zeros, ones),
+            "categorical": lambda weights=weights: torch.distributions.Categorical(weights),
+            "gamma": lambda ones=ones: torch.distributions.Gamma(ones, ones),
+            "beta": lambda ones=ones: torch.distributions.Beta(ones, ones),
+            "multivariate_normal": lambda means=means: torch.distributions.MultivariateNormal(means, matrix),
+        }
+        for name, make in made.items():
+
+            def statement(make: Callable[[], Any] = make) -> object:
+                distribution = make()
+                return distribution.log_prob(distribution.sample())
+
+            table[f"distributions/{name}_{size}"] = statement
     return table
 
 
