@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from numbers import Number
 from typing import Any
 
 import rushlight as rl
@@ -41,7 +40,7 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
     """
     tensors = [value for value in values if isinstance(value, Tensor)]
     if len(tensors) < len(values):
-        if not all(isinstance(value, Number | Tensor) or hasattr(value, "__torch_function__") for value in values):
+        if not all(isinstance(value, int | float | Tensor) or hasattr(value, "__torch_function__") for value in values):
             raise ValueError(
                 "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
                 "__torch_function__."
@@ -49,7 +48,7 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
         like = (
             {"dtype": tensors[0].dtype, "device": tensors[0].device} if tensors else {"dtype": rl.get_default_dtype()}
         )
-        values = tuple(rl.tensor(value, **like) if isinstance(value, Number) else value for value in values)
+        values = tuple(rl.tensor(value, **like) if isinstance(value, int | float) else value for value in values)
     shape = values[0].shape
     if all(value.shape == shape for value in values):
         return values
