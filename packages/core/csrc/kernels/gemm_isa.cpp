@@ -491,12 +491,12 @@ void blocked(const GemmArgs& g, const Operands<typename E::Stored>& o, int64_t m
 // ---- direct products
 
 template <class T>
-constexpr int64_t kDirectB = 16384 / static_cast<int64_t>(sizeof(T));  // elements of B that a direct product may copy
+constexpr int64_t kDirectB = 32768 / static_cast<int64_t>(sizeof(T));  // elements of B that a direct product may copy
 
 // C = A @ B without copies of A. B must be contiguous along its rows.
 template <class T>
 void direct(int64_t m, int64_t n, int64_t k, const Operands<T>& o, const Finish<T>& finish) {
-  constexpr int rows = kRows<T> < 6 ? kRows<T> : 6;
+  constexpr int rows = kRows<T> < 8 ? kRows<T> : 8;
   const RowsB<T> b{o.b.data, o.b.row};
   const int64_t tiles = parts(m, rows);
   for (int64_t t = 0, i = 0; t < tiles; ++t) {
