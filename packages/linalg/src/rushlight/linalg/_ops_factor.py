@@ -8,6 +8,7 @@ import numpy as np
 
 from rushlight.plugin import COMPOSITE, Op, Sample
 
+from . import _arrays
 from ._matrices import (
     RECTANGLES,
     SHAPES,
@@ -48,7 +49,7 @@ inv = (
                     [-1.,  2.]])
         """,
     )
-    .array(lambda xp, a: xp.linalg.inv(a))
+    .array(_arrays.inv)
     .grad(A=_INV_GRAD)
     .samples(square_samples())
 )
@@ -71,6 +72,7 @@ inv_ex = (
             tensor([1], dtype=torch.int32)
         """,
     )
+    .array(_arrays.inv_ex)
     .grad(A="-matmul(matmul(adjoint(results[0]), grads[0]), adjoint(results[0]))")
     .samples(square_samples(), lambda a: (np.linalg.inv(a), np.zeros(a.shape[:-2])))
 )
@@ -97,7 +99,7 @@ det = (
             tensor(8.)
         """,
     )
-    .array(lambda xp, a: xp.linalg.det(a))
+    .array(_arrays.det)
     .grad(A=lambda grad, A, result: grad[..., None, None] * _cofactors(A, result).conj())
     .samples(square_samples())
 )
@@ -119,7 +121,7 @@ slogdet = (
             tensor(138.1551)
         """,
     )
-    .array(lambda xp, a: tuple(xp.linalg.slogdet(a)))
+    .array(_arrays.slogdet)
     .grad(A=lambda grads, results, A: _slogdet_grad(grads, results[0], A))
     .samples(square_samples())
 )
@@ -238,7 +240,7 @@ cholesky = (
                     [0., 2.]])
         """,
     )
-    .array(lambda xp, a, upper: _array_cholesky(xp, a, upper))
+    .array(_arrays.cholesky)
     .grad(self=lambda grad, upper, result: _cholesky_grad(grad, upper, result))
     .samples(
         lambda make, dtype: (
@@ -267,6 +269,7 @@ cholesky_ex = (
             tensor(1, dtype=torch.int32)
         """,
     )
+    .array(_arrays.cholesky_ex)
     .grad(self=lambda grads, upper, results: _cholesky_grad(grads[0], upper, results[0]))
     .samples(
         lambda make, dtype: (Sample((positive_definite(make, *batch, n=n),)) for batch, n in SHAPES),
@@ -278,12 +281,6 @@ cholesky_function = (
     .composite(lambda self, upper: cholesky.operator(self, upper=upper))
     .samples(lambda make, dtype: (Sample((positive_definite(make, 2),)),), lambda a: np.linalg.cholesky(a))
 )
-
-
-def _array_cholesky(xp: Any, a: Any, upper: bool) -> Any:
-    if not upper:
-        return xp.linalg.cholesky(a)
-    return xp.conj(xp.swapaxes(xp.linalg.cholesky(xp.conj(xp.swapaxes(a, -2, -1))), -2, -1))
 
 
 def _cholesky_grad(grad: Any, upper: bool, result: Any) -> Any:
@@ -320,6 +317,7 @@ lu_factor = (
                     [0.2500, 0.5000]])
         """,
     )
+    .array(_arrays.lu_factor)
     .grad(A=lambda grads, results: _lu_factor_grad(grads[0], *results))
     .samples(
         lambda make, dtype: (Sample((well_conditioned(make, *batch, n=n),)) for batch, n in SHAPES),
@@ -346,6 +344,7 @@ lu_factor_ex = (
             tensor(1, dtype=torch.int32)
         """,
     )
+    .array(_arrays.lu_factor_ex)
     .grad(A=lambda grads, results: _lu_factor_grad(grads[0], *results[:2]))
     .samples(
         lambda make, dtype: (
@@ -354,17 +353,21 @@ lu_factor_ex = (
         lambda a: (*_np_lu_factor(a), np.zeros(a.shape[:-2])),
     )
 )
-_permutation = Op(
-    "linalg::_permutation(Tensor pivots, int m) -> Tensor",
-    method=False,
-    out=False,
-    differentiable=False,
-    doc="The order (*, m) that swaps of rows by pivots (*, k) lead to: row i comes from the i-th.",
-).samples(
-    lambda make, dtype: (
-        (Sample((lu_factor.operator(well_conditioned(make, 2)).pivots, 4)),)
-        if dtype.is_floating_point and dtype.itemsize > 2
-        else ()
+_permutation = (
+    Op(
+        "linalg::_permutation(Tensor pivots, int m) -> Tensor",
+        method=False,
+        out=False,
+        differentiable=False,
+        doc="The order (*, m) that swaps of rows by pivots (*, k) lead to: row i comes from the i-th.",
+    )
+    .array(_arrays.permutation)
+    .samples(
+        lambda make, dtype: (
+            (Sample((lu_factor.operator(well_conditioned(make, 2)).pivots, 4)),)
+            if dtype.is_floating_point and dtype.itemsize > 2
+            else ()
+        )
     )
 )
 lu_unpack = (

@@ -8,6 +8,7 @@ import numpy as np
 
 from rushlight.plugin import COMPOSITE, Op, Sample
 
+from . import _arrays
 from ._matrices import RECTANGLES, general, identity, inexact, mH
 from ._ops_solve import solve_triangular
 
@@ -33,6 +34,7 @@ qr = (
             tensor([[-5.]])
         """,
     )
+    .array(_arrays.qr)
     .grad(A=lambda grads, results, mode: _qr_grad(grads, results, mode))
     .samples(
         lambda make, dtype: (
@@ -130,6 +132,7 @@ householder_product = (
                     [-0.8000]])
         """,
     )
+    .array(_arrays.householder_product)
     .grad(("input", "tau"), lambda grad, result, input, tau: _householder_grads(grad, result, input, tau))
     .samples(
         lambda make, dtype: (
@@ -137,6 +140,7 @@ householder_product = (
             for shape, tau in (((3, 3), (3,)), ((4, 2), (2,)), ((2, 4, 3), (2, 2)), ((0, 3, 2), (0, 2)), ((3, 0), (0,)))
         ),
         lambda a, tau: _np_householder(a, tau),
+        {"complex64": (1e-4, 1e-5)},
     )
 )
 orgqr = (

@@ -8,7 +8,7 @@ import numpy as np
 
 from rushlight.plugin import COMPOSITE, Op, Sample
 
-from . import _C
+from . import _C, _arrays
 from ._errors import LinAlgError
 from ._matrices import SHAPES, alias, check_square, identity, inexact, mH, well_conditioned
 from ._ops_factor import inv_ex
@@ -37,6 +37,7 @@ matrix_exp: Op = (
                     [0., 1.]])
         """,
     )
+    .array(_arrays.matrix_exp)
     .grad(self=lambda grad, self: _matrix_exp_grad(grad, self))
     .samples(
         lambda make, dtype: (
@@ -81,7 +82,11 @@ matrix_power = (
     )
     .composite(lambda self, n: _matrix_power(self, n))
     .samples(
-        inexact(lambda make, dtype: (Sample((well_conditioned(make, 2), n)) for n in (0, 1, 2, 3, 5, -1, -2))),
+        inexact(
+            lambda make, dtype: (
+                Sample((well_conditioned(make, 2), n)) for n in (0, 1, 2, 3, 5, -1, -2) if dtype.itemsize > 2
+            )
+        ),
         lambda a, n: np.linalg.matrix_power(a, n),
     )
 )

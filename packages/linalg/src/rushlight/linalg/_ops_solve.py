@@ -9,6 +9,7 @@ import numpy as np
 
 from rushlight.plugin import COMPOSITE, Op, Sample
 
+from . import _arrays
 from ._matrices import (
     SHAPES,
     check_matrix,
@@ -77,7 +78,7 @@ solve: Op = (
             tensor([0.5000, 0.5000])
         """,
     )
-    .array(lambda xp, a, b, left: _np_solve(a, b, left))
+    .array(_arrays.solve)
     .grad(("A", "B"), lambda grad, A, B_shape, result, left: _solve_grads(grad, A, B_shape, result, left))
     .samples(_solve_samples, _np_solve)
 )
@@ -102,6 +103,7 @@ solve_ex = (
             tensor(1, dtype=torch.int32)
         """,
     )
+    .array(_arrays.solve_ex)
     .grad(("A", "B"), lambda grads, A, B_shape, results, left: _solve_grads(grads[0], A, B_shape, results[0], left))
     .samples(_solve_samples, lambda a, b, left=True: (_np_solve(a, b, left), np.zeros(a.shape[:-2])))
 )
@@ -129,6 +131,7 @@ solve_triangular: Op = (
                     [2.]])
         """,
     )
+    .array(_arrays.solve_triangular)
     .grad(
         ("self", "B"),
         lambda grad, self, result, upper, left, unitriangular: _triangular_grads(
@@ -191,6 +194,7 @@ lu_solve: Op = (
                     [0.2500]])
         """,
     )
+    .array(_arrays.lu_solve)
     .grad(
         ("LU", "B"),
         lambda grad, LU, pivots, result, left, adjoint: _lu_solve_grads(grad, LU, pivots, result, left, adjoint),
@@ -384,6 +388,7 @@ _lstsq = (
         auxiliary=2,
         doc="The X of least norm that minimises |A X - B|, for A and B of one batch (LAPACK gels, gelsy, ...).",
     )
+    .array(_arrays.lstsq)
     .grad(("A", "B"), lambda grads, A, B, needs: _lstsq_grads(grads[0], A, B, needs))
     .samples(lambda make, dtype: (Sample((well_conditioned(make), make(3, 2), 0.0, "gelsd")),))
 )

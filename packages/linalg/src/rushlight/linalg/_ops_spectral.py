@@ -8,6 +8,7 @@ import numpy as np
 
 from rushlight.plugin import COMPOSITE, Op, Sample
 
+from . import _arrays
 from ._matrices import (
     RECTANGLES,
     check_matrix,
@@ -58,6 +59,7 @@ _eigvalsh = (
         out=False,
         doc="The eigenvalues of `eigh`, without the vectors.",
     )
+    .array(_arrays.eigvalsh)
     .grad(A=lambda grad, A, UPLO: _eigh_grad(grad, None, *eigh.operator(A, UPLO)))
     .samples(square_samples(hermitian), lambda a: np.linalg.eigvalsh(a))
 )
@@ -295,6 +297,7 @@ _svdvals = (
         out=False,
         doc="The singular values of `svd`, without the vectors.",
     )
+    .array(_arrays.svdvals)
     .grad(A=lambda grad, A: _svd_grad(None, grad, None, *svd.operator(A, False)))
     .samples(
         lambda make, dtype: (Sample((general(make, *shape),)) for shape in RECTANGLES),
