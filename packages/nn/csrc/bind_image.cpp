@@ -180,7 +180,7 @@ PyObject* unfold_kernel(Call& c) {
   PoolShape s;
   if (is_half(input)) return run_wide(c);
   if (!is_native(input)) return run_composite(c);
-  if (!read_windows(c, 1, input->sizes, input->ndim, &s)) return fail(c, "the windows do not fit the input");
+  if (!read_windows(c, 1, input->sizes, input->ndim, &s)) return fail(c, "the windows do not fit the input, or are absurdly large");
   const int lead = input->ndim - c.args[1].count - 1;  // dimensions before the channels
   int64_t sizes[kMaxRank];
   for (int d = 0; d < lead; ++d) sizes[d] = input->sizes[d];
@@ -200,7 +200,7 @@ PyObject* fold_kernel(Call& c) {
   if (!is_native(input)) return run_composite(c);
   if (size.kind != Kind::Ints || !is_sizes(size, size.count, 0) || !read_windows(c, 2, size.ints, size.count, &s) ||
       input->numel != s.planes * product(s.kernel, 0, 3) * product(s.out, 0, 3)) {
-    return fail(c, "the windows do not fit the size");
+    return fail(c, "the windows do not fit the size, or are absurdly large");
   }
   const Owned dy = contiguous(input);
   Owned dx = empty(size.count, size.ints, input->dtype);

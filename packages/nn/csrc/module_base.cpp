@@ -23,7 +23,7 @@ PyObject* plain_class;                       // nn.Module, whose methods write_s
 bool global_hooks = false;
 
 struct Names {
-  PyObject *forward, *hooked, *call_impl, *set_member, *del_member, *getattr, *getattribute;
+  PyObject *forward, *hooked, *call_impl, *explain, *set_member, *del_member, *getattr, *getattribute;
   PyObject* members[3];
   PyObject *version, *transient, *detach, *state_hooks, *state_pre_hooks;
   PyObject* state_methods[3];
@@ -32,14 +32,14 @@ struct Names {
 bool intern_names() {
   auto intern = [](PyObject*& slot, const char* text) { return (slot = PyUnicode_InternFromString(text)) != nullptr; };
   return intern(names.forward, "forward") && intern(names.hooked, "_hooked") && intern(names.call_impl, "_call_impl") &&
-         intern(names.set_member, "_set_member") && intern(names.del_member, "_del_member") &&
-         intern(names.getattr, "__getattr__") && intern(names.getattribute, "__getattribute__") &&
-         intern(names.members[0], "_parameters") && intern(names.members[1], "_modules") &&
-         intern(names.members[2], "_buffers") && intern(names.version, "_version") &&
-         intern(names.transient, "_non_persistent_buffers_set") && intern(names.detach, "detach") &&
-         intern(names.state_hooks, "_state_dict_hooks") && intern(names.state_pre_hooks, "_state_dict_pre_hooks") &&
-         intern(names.state_methods[0], "state_dict") && intern(names.state_methods[1], "_save_to_state_dict") &&
-         intern(names.state_methods[2], "get_extra_state");
+         intern(names.explain, "_explain_error") && intern(names.set_member, "_set_member") &&
+         intern(names.del_member, "_del_member") && intern(names.getattr, "__getattr__") &&
+         intern(names.getattribute, "__getattribute__") && intern(names.members[0], "_parameters") &&
+         intern(names.members[1], "_modules") && intern(names.members[2], "_buffers") &&
+         intern(names.version, "_version") && intern(names.transient, "_non_persistent_buffers_set") &&
+         intern(names.detach, "detach") && intern(names.state_hooks, "_state_dict_hooks") &&
+         intern(names.state_pre_hooks, "_state_dict_pre_hooks") && intern(names.state_methods[0], "state_dict") &&
+         intern(names.state_methods[1], "_save_to_state_dict") && intern(names.state_methods[2], "get_extra_state");
 }
 
 PyObject* dict_of(PyObject* self) { return reinterpret_cast<ModuleObject*>(self)->dict; }
@@ -115,11 +115,35 @@ PyObject* call_forward(PyObject* self, PyObject* args, PyObject* kwargs) {
   return result;
 }
 
+// Lets the module say in the error of its forward who it is; what goes wrong with that must not hide the error.
+void explain_error(PyObject* self, PyObject* args) {
+#if PY_VERSION_HEX >= 0x030C0000
+  PyObject* error = PyErr_GetRaisedException();
+#else
+  PyObject *type, *error, *traceback;
+  PyErr_Fetch(&type, &error, &traceback);
+  PyErr_NormalizeException(&type, &error, &traceback);
+#endif
+  PyObject* done = PyObject_CallMethodObjArgs(self, names.explain, error, args, nullptr);
+  if (!done) PyErr_WriteUnraisable(self);
+  Py_XDECREF(done);
+#if PY_VERSION_HEX >= 0x030C0000
+  PyErr_SetRaisedException(error);
+#else
+  PyErr_Restore(type, error, traceback);
+#endif
+}
+
 PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   PyObject* dict = dict_of(self);
   // Module leaves the mark `_hooked` when its hooks are first touched, so most modules have none.
   const bool hooked = global_hooks || !dict || PyDict_GetItemWithError(dict, names.hooked);
-  if (!hooked) return PyErr_Occurred() ? nullptr : call_forward(self, args, kwargs);
+  if (!hooked) {
+    if (PyErr_Occurred()) return nullptr;
+    PyObject* result = call_forward(self, args, kwargs);
+    if (!result) explain_error(self, args);
+    return result;
+  }
   PyObject* slow = PyObject_GetAttr(self, names.call_impl);
   if (!slow) return nullptr;
   PyObject* result = PyObject_Call(slow, args, kwargs);

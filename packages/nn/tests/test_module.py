@@ -565,3 +565,19 @@ def test_printed_form():
         ")"
     )
     assert repr(nn.Module()) == "Module()"
+
+
+def test_errors_name_the_layer_and_its_input():
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(5, 4))
+    with pytest.raises(RuntimeError, match=r"\(2x4 and 5x4\) \[Linear\(in_features=5, .* was given float32 \[2, 4\]\]"):
+        net(torch.ones(2, 3))
+    with pytest.raises(RuntimeError, match=r"Linear\(in_features=3, .* was given float64 \[2, 3\]"):
+        net(torch.ones(2, 3, dtype=torch.float64))
+
+    class Own(torch.nn.Module):
+        def forward(self, x):
+            raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError) as error:
+        Own()(1)
+    assert str(error.value) == "mine"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -172,8 +173,12 @@ ctc_backward = (
 )
 
 
+def _indices(values: Sequence[int], device: Any) -> Tensor:
+    return rl.tensor([operator.index(value) for value in values], dtype=rl.int64, device=device)
+
+
 def _lengths(name: str, values: Any, batch: int, most: int, device: Any) -> Tensor:
-    lengths = values if isinstance(values, Tensor) else rl.tensor(list(values), dtype=rl.int64, device=device)
+    lengths = values if isinstance(values, Tensor) else _indices(values, device)
     if lengths.dtype not in (rl.int64, rl.int32, rl.uint8):
         raise RuntimeError(f"{name} must be integral, got {lengths.dtype}.")
     lengths = lengths.to(rl.int64).reshape(-1)

@@ -430,6 +430,8 @@ def instance_norm_composite(
         ("running_var", running_var),
     ):
         _check_channels(name, tensor, channels)
+    if not input.numel():
+        return input.clone()
     with rl.no_grad():
         rows = wide(input.detach()).reshape(input.size(0), channels, inner)
         if running_mean is not None:

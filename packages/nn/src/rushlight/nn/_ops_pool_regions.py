@@ -67,9 +67,10 @@ def _adaptive_max_pool(n: int) -> Callable[..., tuple[Tensor, Tensor]]:
         if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(f"{name}: Expected {_ORDINALS[n]} tensor, but got {list(input.shape)}")
         count = expand("output_size", output_size, n)
-        if min(count) < 0:
+        if min(count) < 0 or max(count) >= 2**31:
             raise RuntimeError(
-                f"{name}: elements of output_size must be greater than or equal to 0 but received {list(count)}"
+                f"{name}: elements of output_size must be greater than or equal to 0 but received {list(count)}. They "
+                "must be below 2^31."
             )
         if 0 in input.shape[-n:] or (0 in input.shape and input.size(0) and input.dim() == n + 2):
             raise RuntimeError(

@@ -229,6 +229,8 @@ def _check_image(kind: str, input: Tensor, size: Sequence[int]) -> None:
             for lengths in (input.shape[2:], size)
         )
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({ours}) output ({wanted})")
+    if max(size) >= 2**31:
+        raise RuntimeError(f"upsample: sizes must be below 2^31, got size={list(size)}. Ask for less.")
     if input.size(1) == 0:
         raise RuntimeError(
             f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}. Only the batch "

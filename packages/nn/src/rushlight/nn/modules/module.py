@@ -186,6 +186,15 @@ def _add_global_backward(hook: Callable[..., Any], full: bool) -> RemovableHandl
     return _add(_global_backward_hooks, hook)
 
 
+_PLAIN_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
+
+
+def _brief(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"{str(value.dtype).rpartition('.')[2]} {list(value.shape)}"
+    return type(value).__name__
+
+
 def _typename(value: object) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
 
@@ -641,6 +650,16 @@ class Module(ModuleBase):
                 grad.zero_()
 
     # -- calls and their hooks
+
+    def _explain_error(self, error: BaseException, args: tuple[Any, ...]) -> None:
+        """Adds to the message of an error that a layer's forward raised what layer it is and what it was given."""
+        ours = getattr(type(self).forward, "__module__", "").startswith("rushlight.nn.")
+        if not ours or self._modules or type(error) not in _PLAIN_ERRORS or len(error.args) != 1:
+            return
+        message, name = error.args[0], repr(self)
+        if isinstance(message, str) and name not in message:
+            given = ", ".join(_brief(value) for value in args)
+            error.args = (f"{message} [{name} was given {given or 'nothing'}]",)
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         """A call with hooks; ModuleBase.__call__ goes straight to forward where there are none."""
