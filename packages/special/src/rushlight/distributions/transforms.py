@@ -682,16 +682,18 @@ class CorrCholeskyTransform(Transform):
         return (partial + diagonal) * shifted
 
     def _inverse(self, y: Any) -> Any:
-        left = 1 - y.square().cumsum(-1)
-        shifted = rl.cat([left.new_ones((*left.shape[:-1], 1)), left[..., :-1]], -1)
-        partial = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(shifted, diag=-1).sqrt()
+        partial = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(self._left(y), diag=-1).sqrt()
         return partial.atanh()
 
     def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
-        # An element of the factor is its partial correlation times the root of what the row has left before it.
-        left = 1 - y.square().cumsum(-1)
-        stick = 0.5 * tril_matrix_to_vec(left, diag=-2).log().sum(-1)
-        return stick - 2 * (x + _softplus(-2 * x) - math.log(2.0)).sum(-1)
+        # An element of the factor is its partial correlation times the root of what its row has left there.
+        left = tril_matrix_to_vec(self._left(y)[..., 1:, 1:], diag=-1)
+        return 0.5 * left.log().sum(-1) - 2 * (x + _softplus(-2 * x) - math.log(2.0)).sum(-1)
+
+    @staticmethod
+    def _left(y: Any) -> Any:
+        """Sums of the squares of the elements of a row from each element on: 1 less those before it, to rounding."""
+        return y.square().flip(-1).cumsum(-1).flip(-1)
 
     def forward_shape(self, shape: Any) -> Any:
         if len(shape) < 1:
@@ -761,7 +763,8 @@ class StickBreakingTransform(Transform):
 
     def _inverse(self, y: Any) -> Any:
         broken = y[..., :-1]
-        left = (1 - broken.cumsum(-1)).clamp(min=rl.finfo(y.dtype).tiny)
+        left = y.flip(-1).cumsum(-1).flip(-1)[..., 1:]  # 1 less what was broken off, to rounding
+        left = left.clamp(min=rl.finfo(y.dtype).tiny)
         return broken.log() - left.log() + self._offset(broken)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
