@@ -209,3 +209,17 @@ def test_losses_at_the_ends_of_their_range():
     assert gradients(lambda x: f.l1_loss(x, zero, reduction="sum"), [0.0, 1.0])[0] == [0, 1]
     assert gradients(lambda x: f.kl_div(zero.detach(), x, reduction="sum"), [0.0, 1.0])[0] == [0, 1]
     assert gradients(lambda x: f.cross_entropy(x, torch.tensor([0])), [[0.0, -INF]])[0] == [[0, 0]]
+
+
+@pytest.mark.skipif(all(p.name != "special" for p in plugins()), reason="needs rushlight-special")
+def test_functions_of_special_at_their_ends():
+    x, y = [0.0, 0.0, 0.0, 2.0], [0.0, 1.0, INF, 4.0]
+    by_x, by_y = gradients(torch.special.xlogy, x, y)
+    np.testing.assert_allclose(by_x, [0, 0, INF, math.log(4)])
+    np.testing.assert_allclose(by_y, [0, 0, 0, 0.5])
+    by_x, by_y = gradients(torch.special.xlog1py, x, [v - 1 for v in y])
+    np.testing.assert_allclose(by_x, [0, 0, INF, math.log(4)])
+    np.testing.assert_allclose(by_y, [0, 0, 0, 0.5])
+    first, second = derivatives(torch.special.log_ndtr, [-40.0, 0.0, 40.0, 1e10])
+    np.testing.assert_allclose(first, [40.02496884720841, math.sqrt(2 / math.pi), 0, 0], rtol=1e-12, atol=1e-290)
+    np.testing.assert_allclose(second[2:], [0, 0], atol=1e-290)

@@ -92,7 +92,7 @@ OPS = [
         "0",
         {
             "self": "grad * where((self == 0) & (other <= 0), 0, log(other))",
-            "other": "grad * self / other",
+            "other": "grad * where((self == 0) & (other == 0), 0, self / other)",
         },
         "tensor([0., -inf])",
         aliases=("xlogy",),
@@ -104,7 +104,7 @@ OPS = [
         "1",
         {
             "self": "grad * where((self == 0) & (other <= -1), 0, log1p(other))",
-            "other": "grad * self / (other + 1)",
+            "other": "grad * where((self == 0) & (other == -1), 0, self / (other + 1))",
         },
         "tensor([0.0000, 1.3863])",
     ),

@@ -89,7 +89,7 @@ log_ndtr = unary(
     "log_ndtr",
     "Logarithm of `ndtr`, finite for all finite x.",
     (-9, 4),
-    f"grad * {math.sqrt(2 / math.pi)!r} / erfcx(self * {-math.sqrt(0.5)!r})",
+    f"grad * {math.sqrt(2 / math.pi)!r} / erfcx(clamp(self * {-math.sqrt(0.5)!r}, -26.0))",
     "rushlight.tensor([-30.0, 0.0]) -> tensor([-454.3213,   -0.6931])",
 )
 
