@@ -272,7 +272,6 @@ def test_no_worker_in_this_process():
     [
         ({"batch_size": 0}, ValueError, "batch_size should be a positive integer value"),
         ({"num_workers": -1}, ValueError, "num_workers option should be non-negative"),
-        ({"num_workers": 2}, NotImplementedError, "loading processes are not supported, got num_workers=2"),
         ({"timeout": -1}, ValueError, "timeout option should be non-negative"),
         ({"shuffle": True, "sampler": [0]}, ValueError, "sampler option is mutually exclusive with shuffle"),
         ({"batch_sampler": [[0]], "batch_size": 2}, ValueError, "batch_sampler option is mutually exclusive"),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any
 
 import rushlight as rl
 from rushlight.utils.data._collate import default_collate, default_convert
+from rushlight.utils.data._fetch import fetcher
 from rushlight.utils.data.dataset import IterableDataset
 from rushlight.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
@@ -35,18 +38,24 @@ class DataLoader:
         shuffle: Whether the order is random, anew in each iteration.
         sampler: Yields the indices instead.
         batch_sampler: Yields lists of indices instead.
-        num_workers: Loading processes. Only 0 is supported: the process that iterates loads the samples.
+        num_workers: Loading processes; with 0 the process that iterates loads the samples.
         collate_fn: Makes a batch of a list of samples. Default: `default_collate`.
         pin_memory: Whether batches are copied into page-locked memory. Only False is supported.
         drop_last: Whether a last, smaller batch is left out.
-        timeout: Seconds to wait for a loading process.
-        worker_init_fn: Called in each loading process.
-        multiprocessing_context: How loading processes are started.
+        timeout: Seconds to wait for a batch of a loading process; 0: for ever.
+        worker_init_fn: Called in each loading process with its number.
+        multiprocessing_context: How loading processes are started: ``"fork"``, ``"spawn"``, ``"forkserver"`` or a
+            context of `multiprocessing`. Default: as `multiprocessing` does.
         generator: Where the random order comes from. Default: the global generator.
-        prefetch_factor: Batches that each loading process prepares.
+        prefetch_factor: Batches that each loading process prepares. Default: 2.
         persistent_workers: Whether loading processes outlive an iteration.
         pin_memory_device: The device for `pin_memory`.
         in_order: Whether batches of loading processes come in the order of the indices.
+
+    Raises:
+        ValueError: Options exclude each other or are out of range.
+        RuntimeError: While it iterates: a loading process died, or gave nothing for `timeout` seconds. What it raised
+            is raised again, with its traceback in the message.
 
     Example:
         >>> import rushlight as torch
@@ -58,7 +67,7 @@ class DataLoader:
         tensor([4])
     """
 
-    _iterator: Iterator[Any] | None = None
+    _iterator: Any = None  # with persistent workers, their iterator
     _fixed = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
 
     def __init__(
@@ -118,7 +127,7 @@ class DataLoader:
 
         self.dataset = dataset
         self.num_workers = num_workers
-        self.prefetch_factor = prefetch_factor
+        self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
         self.pin_memory = pin_memory
         self.pin_memory_device = pin_memory_device
         self.timeout = timeout
@@ -141,9 +150,19 @@ class DataLoader:
         if timeout < 0:
             raise ValueError("timeout option should be non-negative")
         if num_workers > 0:
-            raise NotImplementedError(
-                f"DataLoader: loading processes are not supported, got num_workers={num_workers}. Pass num_workers=0."
-            )
+            if prefetch is not None and prefetch < 1:
+                raise ValueError("prefetch_factor option should be at least 1")
+            if isinstance(context, str) and context not in multiprocessing.get_all_start_methods():
+                raise ValueError(
+                    "multiprocessing_context option should specify a valid start method in "
+                    f"{multiprocessing.get_all_start_methods()}, but got multiprocessing_context={context!r}"
+                )
+            if not (context is None or isinstance(context, (str, BaseContext))):
+                raise TypeError(
+                    "multiprocessing_context option should be a valid context object or a string specifying the start "
+                    f"method, but got multiprocessing_context={context}"
+                )
+            return
         if prefetch is not None:
             raise ValueError(
                 "prefetch_factor option could only be specified in multiprocessing."
@@ -171,7 +190,17 @@ class DataLoader:
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self) -> Iterator[Any]:
-        return _SingleProcessDataLoaderIter(self)
+        if self.num_workers == 0:
+            return _SingleProcessDataLoaderIter(self)
+        from rushlight.utils.data._processes import MultiProcessIterator
+
+        if not self.persistent_workers:
+            return MultiProcessIterator(self)
+        if self._iterator is None or self._iterator.closed:
+            self._iterator = MultiProcessIterator(self)
+        else:
+            self._iterator.restart()
+        return self._iterator
 
     def __len__(self) -> int:
         if not isinstance(self.dataset, IterableDataset):
@@ -192,8 +221,7 @@ class _SingleProcessDataLoaderIter:
         self._indices = iter(loader._index_sampler)
         # The seed of loading processes. It is drawn without them too, so that their number changes no random stream.
         self._base_seed = rl.empty((), dtype=rl.int64).random_(generator=loader.generator).item()
-        fetch = _StreamFetcher if isinstance(loader.dataset, IterableDataset) else _MapFetcher
-        self._fetch = fetch(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
+        self._fetch = fetcher(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -203,47 +231,3 @@ class _SingleProcessDataLoaderIter:
 
     def __len__(self) -> int:
         return len(self._loader)
-
-
-class _MapFetcher:
-    """Batches of a dataset with indices."""
-
-    def __init__(self, dataset: Any, batched: bool, collate: Callable[[Any], Any], drop_last: bool) -> None:
-        self._dataset, self._batched, self._collate = dataset, batched, collate
-        whole = getattr(dataset, "_collated", None)
-        self._whole = whole if batched and collate is default_collate else None
-
-    def __call__(self, index: Any) -> Any:
-        if self._whole is not None:
-            batch = self._whole(index)
-            if batch is not None:
-                return batch
-        if not self._batched:
-            return self._collate(self._dataset[index])
-        if getattr(self._dataset, "__getitems__", None):
-            return self._collate(self._dataset.__getitems__(index))
-        return self._collate([self._dataset[i] for i in index])
-
-
-class _StreamFetcher:
-    """Batches of a stream; an index says only how many samples are wanted."""
-
-    def __init__(self, dataset: Any, batched: bool, collate: Callable[[Any], Any], drop_last: bool) -> None:
-        self._stream, self._batched, self._collate, self._drop_last = iter(dataset), batched, collate, drop_last
-        self._ended = False
-
-    def __call__(self, index: Any) -> Any:
-        if self._ended:
-            raise StopIteration
-        if not self._batched:
-            return self._collate(next(self._stream))
-        samples: list[Any] = []
-        for _ in index:
-            try:
-                samples.append(next(self._stream))
-            except StopIteration:
-                self._ended = True
-                break
-        if not samples or (self._drop_last and len(samples) < len(index)):
-            raise StopIteration
-        return self._collate(samples)
