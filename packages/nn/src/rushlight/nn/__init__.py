@@ -7,7 +7,6 @@ from rushlight.plugin import require as _require
 _require("nn", "rushlight.nn")  # the operators, of which the modules below take hold
 
 from rushlight.nn import functional as functional, init as init, modules as modules, parameter as parameter
-from rushlight.nn._data_parallel import DataParallel as DataParallel
 from rushlight.nn.modules import *
 from rushlight.nn.modules import Module as Module
 from rushlight.nn.parameter import (

@@ -19,6 +19,8 @@ _ORDINALS = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
 
 def max_regions_composite(input: Tensor, begin: Tensor, end: Tensor, count: Sizes) -> tuple[Tensor, Tensor]:
     n = len(count)
+    if not 1 <= n <= input.dim():
+        raise RuntimeError(f"nn::max_regions: expected a size for one or more dimensions, got count={list(count)}.")
     sizes = input.shape[-n:]
     places: Any = 0
     first = 0

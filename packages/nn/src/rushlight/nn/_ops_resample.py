@@ -50,8 +50,9 @@ resample = (
         "nn::resample(Tensor input, Tensor places, Tensor weights, int dim) -> Tensor",
         method=False,
         out=False,
-        doc="""Weighted sums of slices along a dimension: slice `i` is the sum over k of ``weights[i, k]`` times the
-        slice ``places[i, k]`` of the input.
+        doc="""Weighted sums of slices along a dimension.
+
+        Slice `i` of the result is the sum over k of ``weights[i, k]`` times the slice ``places[i, k]`` of the input.
         """,
     )
     .composite(resample_composite)

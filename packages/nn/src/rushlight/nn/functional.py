@@ -11,8 +11,8 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 from rushlight.nn import _ops
-from rushlight.nn._ops_bag import combine_bags
-from rushlight.nn._windows import expand
+from rushlight.nn._ops_bag import combine_bags as _combine_bags
+from rushlight.nn._windows import expand as _expand
 
 Size = int | Sequence[int]
 
@@ -459,8 +459,8 @@ def _max_unpool(n: int) -> Callable[..., Tensor]:
         padding: Size = 0,
         output_size: Sequence[int] | None = None,
     ) -> Tensor:
-        kernel = expand("kernel_size", kernel_size, n)
-        steps = kernel if stride is None else expand("stride", stride, n)
+        kernel = _expand("kernel_size", kernel_size, n)
+        steps = kernel if stride is None else _expand("stride", stride, n)
         if min(steps) <= 0:
             raise RuntimeError(f"strides should be greater than zero, but got stride: {list(steps)}")
         if input.dim() not in (n + 1, n + 2):
@@ -470,7 +470,7 @@ def _max_unpool(n: int) -> Callable[..., Tensor]:
             )
         default = [
             (size - 1) * step + k - 2 * pad
-            for size, k, step, pad in zip(input.shape[-n:], kernel, steps, expand("padding", padding, n), strict=True)
+            for size, k, step, pad in zip(input.shape[-n:], kernel, steps, _expand("padding", padding, n), strict=True)
         ]
         return _ops.max_unpool_nd(input, indices, _unpooled_size(default, steps, output_size))
 
@@ -519,7 +519,7 @@ def _lp_pool(n: int, average: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def pool(
         input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
     ) -> Tensor:
-        area = math.prod(expand("kernel_size", kernel_size, n))
+        area = math.prod(_expand("kernel_size", kernel_size, n))
         means = average(input.pow(norm_type), kernel_size, kernel_size if stride is None else stride, 0, ceil_mode)
         return (rl.sign(means) * relu(rl.abs(means))).mul(area).pow(1.0 / norm_type)
 
@@ -820,7 +820,7 @@ def embedding_bag(
         padding_idx %= rows
     if max_norm is not None:
         _shorten(weight, input, max_norm, norm_type)
-    return combine_bags(
+    return _combine_bags(
         weight,
         input,
         offsets,

@@ -6,6 +6,7 @@ from rushlight.nn.modules.batchnorm import *
 from rushlight.nn.modules.channelshuffle import *
 from rushlight.nn.modules.container import *
 from rushlight.nn.modules.conv import *
+from rushlight.nn.modules.data_parallel import *
 from rushlight.nn.modules.distance import *
 from rushlight.nn.modules.dropout import *
 from rushlight.nn.modules.flatten import *
