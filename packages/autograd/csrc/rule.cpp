@@ -164,6 +164,28 @@ Program program_from(Rule* rule, PyObject* tuple) {
   return p;
 }
 
+// node._saved_<parameter> and node._saved_result: what the node keeps for its rule.
+PyObject* node_attribute(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  const char* text = found ? nullptr : PyUnicode_AsUTF8(name);
+  if (!text || std::strncmp(text, "_saved_", 7) || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  return guard([&]() -> PyObject* {
+    auto* n = reinterpret_cast<RuleNode*>(self);
+    const Rule* rule = n->rule;
+    for (size_t i = 0; i < rule->saves->size(); ++i) {
+      const Save& s = (*rule->saves)[i];
+      const std::string results = rule->op->noutputs > 1 ? "result" + std::to_string(s.index) : "result";
+      if (s.geometry_only || (s.result ? results : rule->op->params[s.index].name) != text + 7) continue;
+      if (n->saved[i].state == Saved::Empty) continue;
+      PyErr_Clear();
+      Machine::Unpacked unpacked;
+      Machine machine(n, nullptr, &unpacked);
+      return api->arg_to_object(machine.get({Operand::Saved, static_cast<uint8_t>(i)}));
+    }
+    return nullptr;
+  });
+}
+
 // _C.Rule(op, node_name, saves, constants, programs, no_gradient, auxiliary results)
 PyObject* new_rule(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   using Input = Rule::Input;
@@ -184,6 +206,7 @@ PyObject* new_rule(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     rule->list_input = -1;
     rule->auxiliary = auxiliary;
     rule->node_type = new_node_type(node_name);
+    rule->node_type->tp_getattro = node_attribute;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(saves); ++i) {
       int result, geometry_only, index;
       if (!PyArg_ParseTuple(PyTuple_GET_ITEM(saves, i), "ppi", &result, &geometry_only, &index)) return nullptr;

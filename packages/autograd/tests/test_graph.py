@@ -294,3 +294,19 @@ def test_a_hook_that_fails_takes_nothing_along(leaf):
             x * x
     assert sys.getrefcount(accumulate) == before
     np.testing.assert_allclose(grad(y, x, torch.ones(2, dtype=x.dtype))[0], np.cos([1, 2]))
+
+
+def test_what_a_node_saved(leaf):
+    a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    product, power = a * b, a.exp() ** 3
+    assert product.grad_fn._saved_self is a
+    assert product.grad_fn._saved_other is b
+    assert power.grad_fn._saved_exponent == 3
+    exp = power.grad_fn.next_functions[0][0]
+    assert exp._saved_result.grad_fn is exp
+    for name in ("_saved_self", "_saved_", "other"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(exp, name)
+    product.sum().backward()
+    with pytest.raises(RuntimeError, match="directly access saved tensors after they have already been freed"):
+        product.grad_fn._saved_self  # noqa: B018
