@@ -5,6 +5,9 @@
 namespace rl {
 
 // Whether this thread's innermost scope has hooks, so that what is saved goes through pack_saved.
+#ifdef __GLIBC__                            // others do not take it from libraries that are loaded later
+__attribute__((tls_model("initial-exec")))  // read in every recorded call
+#endif
 extern thread_local bool t_saved_hooks;
 
 // What the pack hook makes of a tensor, with `history`, the edge of its gradient, which it takes over (null: none).

@@ -309,4 +309,4 @@ def test_what_a_node_saved(leaf):
             getattr(exp, name)
     product.sum().backward()
     with pytest.raises(RuntimeError, match="directly access saved tensors after they have already been freed"):
-        product.grad_fn._saved_self  # noqa: B018
+        product.grad_fn._saved_self
