@@ -44,7 +44,7 @@ RL_INLINE double density(double a, double x) {
   double raised = 1;
 #pragma GCC unroll 8
   for (int k = 1; k <= 8; ++k) raised *= a + k;
-  const double series = on_segment(kGammaln<double>, 36 + y * 16, y) * y;
+  const double series = on_segment(kGammaln<double>, 30 + y * 16, y) * y;
   const double scale = vm::exp(-series) / vm::sqrt(2 * kPi * w);
   return exp_of(power_exponent(a, x, shift)) * scale * (shift > 0 ? raised : 1);
 }
@@ -103,7 +103,7 @@ void by_complement(Elements& e) {
   for (int64_t i = 0; i < e.n; ++i) {
     const double a = e.a[i];
     // log(Gamma(1 + a)), with its zero at 0.
-    const double position = a < 1 ? (a + 0.5) * 8 : 12 + (a - 1) * 4;
+    const double position = a < 1 ? (a + 0.5) * 8 : 12 + (a - 1) * 3;
     const double log_gamma = a * (a - 1) * on_segment(kGammaln<double>, position, 1 + a);
     const double exponent = a * vm::log(e.x[i]) - log_gamma;
     e.q[i] = -vm::expm1(exponent) - a * vm::exp(exponent) * sum[i];
@@ -156,9 +156,9 @@ void by_expansion(Elements& e) {
     double sum = 0;
 #pragma GCC unroll 13
     for (int k = 12; k >= 0; --k) sum = vm::madd(sum, inverse, vm::polynomial(eta, kTemme[k]));
-    const Place place_of = place<32, 4>(root);
-    const double y = on_segment(kErfcx<double>, place_of.position, place_of.u);
-    const double half_erfcx = 0.5 * (place_of.far ? y * place_of.u : y), rest = sum / vm::sqrt(2 * kPi * a);
+    const Place at = place_of<12, 4>(root);
+    const double y = on_segment(kErfcx<double>, at.position, at.u);
+    const double half_erfcx = 0.5 * (at.far ? y * at.u : y), rest = sum / vm::sqrt(2 * kPi * a);
     const double upper = decay * (half_erfcx + rest), lower = decay * (half_erfcx - rest);
     e.q[i] = m > 0 ? upper : 1 - lower;
     e.p[i] = m > 0 ? 1 - upper : lower;

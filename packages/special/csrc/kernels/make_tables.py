@@ -111,21 +111,21 @@ def tables() -> Iterable[tuple[str, list[Segment]]]:
     # exp(x^2) erfc(x); for 1/x divided by 1/x
     yield (
         "kErfcx",
-        spaced(lambda x: mp.exp(x * x) * mp.erfc(x), 0, 8, 32)
+        spaced(lambda x: mp.exp(x * x) * mp.erfc(x), 0, 8, 12)
         + spaced(limit(lambda x: x * mp.exp(x * x) * mp.erfc(x), lambda y: 1 / sqrt(pi)), 0, far, 4),
     )
     # inverse of erfc: x / (1 - y) around 1 in z = (1 - y)^2, and x of sqrt(-log y)
     yield (
         "kErfinv",
-        spaced(lambda z: mp.erfinv(sqrt(z)) / sqrt(z) if z > 1e-25 else sqrt(pi) / 2, 0, 0.75, 12)
-        + spaced(inverse_erfc_log, 1, 5, 16)
+        spaced(lambda z: mp.erfinv(sqrt(z)) / sqrt(z) if z > 1e-25 else sqrt(pi) / 2, 0, 0.5, 8)
+        + spaced(inverse_erfc_log, 1, 5, 12)
         + spaced(inverse_erfc_log, 5, 29, 12),
     )
     # modified Bessel functions, scaled
     for order in (0, 1):
         yield (
             f"kI{order}e",
-            spaced(lambda x, n=order: mp.exp(-x) * mp.besseli(n, x) / x**n if x > 1e-25 else mpf(1) / 2**n, 0, 8, 16)
+            spaced(lambda x, n=order: mp.exp(-x) * mp.besseli(n, x) / x**n if x > 1e-25 else mpf(1) / 2**n, 0, 8, 8)
             + spaced(
                 limit(lambda x, n=order: mp.exp(-x) * mp.besseli(n, x) * sqrt(x), lambda y: 1 / sqrt(2 * pi)), 0, far, 8
             ),
@@ -185,10 +185,10 @@ def tables() -> Iterable[tuple[str, list[Segment]]]:
 
     # gamma: log(gamma) / ((x - 1) (x - 2)) below 8, then the rest of Stirling's formula, times x
     def gamma_near(x: mpf) -> mpf:
-        with mp.extradps(20):
-            if abs(x - 1) < 1e-15:
+        with mp.extradps(40):
+            if abs(x - 1) < 1e-30:
                 return mp.euler
-            if abs(x - 2) < 1e-15:
+            if abs(x - 2) < 1e-30:
                 return 1 - mp.euler
             return mp.loggamma(x) / ((x - 1) * (x - 2))
 
@@ -199,13 +199,13 @@ def tables() -> Iterable[tuple[str, list[Segment]]]:
     yield (
         "kGammaln",
         spaced(gamma_near, 0.5, 2, 12)
-        + spaced(gamma_near, 2, 8, 24)
+        + spaced(gamma_near, 2, 8, 18)
         + spaced(limit(lambda x: stirling(x), lambda y: mpf(1) / 12), 0, far, 2),
     )
     root = mp.findroot(mp.digamma, 1.4616)
 
     def digamma_near(x: mpf) -> mpf:
-        with mp.extradps(20):
+        with mp.extradps(40):
             return mp.digamma(x) / (x - root) if abs(x - root) > 1e-15 else mp.psi(1, root)
 
     def digamma_far(x: mpf) -> mpf:
@@ -215,7 +215,7 @@ def tables() -> Iterable[tuple[str, list[Segment]]]:
     yield (
         "kDigamma",
         spaced(digamma_near, 1, 2, 8)
-        + spaced(digamma_near, 2, 8, 24)
+        + spaced(digamma_near, 2, 8, 20)
         + spaced(limit(digamma_far, lambda y: -mpf(1) / 12), 0, far, 2),
     )
 
@@ -226,7 +226,7 @@ def tables() -> Iterable[tuple[str, list[Segment]]]:
     yield (
         "kTrigamma",
         spaced(lambda x: mp.psi(1, x), 1, 2, 8)
-        + spaced(lambda x: mp.psi(1, x), 2, 8, 24)
+        + spaced(lambda x: mp.psi(1, x), 2, 8, 20)
         + spaced(limit(trigamma_far, lambda y: mpf(1)), 0, far, 2),
     )
 
@@ -296,15 +296,16 @@ def temme() -> list[list[mpf]]:
 
 def write(folder: pathlib.Path) -> None:
     header = [
-        "// Written by make_tables.py: rows of the middle of a segment and the coefficients in powers of the distance.",
+        "// Written by make_tables.py: the middles of segments and coefficients in powers of the distance to them.",
         "#pragma once",
         "",
         "namespace rl {",
         "",
-        "template <int kRows, int kCoefficients>",
+        "// Column 0 holds the middles. Rows are padded so that a column fills whole vectors.",
+        "template <int kRows, int kCoefficients, int kPadded>",
         "struct Table {",
-        "  static constexpr int rows = kRows, coefficients = kCoefficients;",
-        "  double row[kRows][kCoefficients + 1];",
+        "  static constexpr int rows = kRows, coefficients = kCoefficients, padded = kPadded;",
+        "  alignas(64) double column[kCoefficients + 1][kPadded];",
         "};",
         "",
         "// The table for results of type T.",
@@ -323,11 +324,12 @@ def write(folder: pathlib.Path) -> None:
         for suffix, tolerance in (("Double", DOUBLE), ("Single", SINGLE)):
             rows = fit(segments, tolerance)
             print(f"{name}{suffix}: {len(rows)} segments, degree {len(rows[0]) - 2}", flush=True)
-            kind = f"const Table<{len(rows)}, {len(rows[0]) - 1}> {name}{suffix}"
+            padded = len(rows) + (-len(rows) % 16 if len(rows) > 2 else 0)
+            kind = f"const Table<{len(rows)}, {len(rows[0]) - 1}, {padded}> {name}{suffix}"
             header.append(f"extern {kind};")
             source.append(f"{kind} = {{{{")
-            for row in rows:
-                source.append("    {" + ", ".join(number(value, suffix) for value in row) + "},")
+            for column in zip(*rows, strict=True):
+                source.append("    {" + ", ".join(number(value, suffix) for value in column) + "},")
             source.append("}};")
         header += [
             "template <class T>",

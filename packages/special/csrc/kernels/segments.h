@@ -1,13 +1,20 @@
 // Polynomials on segments, for ISA sources. T is the type of the result: float takes tables of lower degree, and
 // computes in double as well.
 #pragma once
+#include <rushlight/loop.h>
 #include <rushlight/vecmath.h>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 #include "tables.h"
 
 namespace rl {
 namespace RL_ISA {
 namespace {
+
+#define RL_MEMBER inline __attribute__((always_inline))
 
 constexpr double kPi = 3.141592653589793238462643383279502884;
 constexpr double kSqrtPi = 1.772453850905516027298167483341145183;
@@ -18,9 +25,9 @@ constexpr double kNan = vm::Real<double>::kNan;
 template <int k, class Table>
 RL_INLINE double horner_row(const Table& table, int64_t row, double t) {
   if constexpr (k == Table::coefficients) {
-    return table.row[row][k];
+    return table.column[k][row];
   } else {
-    return vm::madd(horner_row<k + 1>(table, row, t), t, table.row[row][k]);
+    return vm::madd(horner_row<k + 1>(table, row, t), t, table.column[k][row]);
   }
 }
 
@@ -30,7 +37,37 @@ RL_INLINE double on_segment(const Table& table, double position, double u) {
   position = position < Table::rows - 1 ? position : Table::rows - 1;
   position = position > 0 ? position : 0;
   const int64_t row = static_cast<int32_t>(position);
-  return horner_row<1>(table, row, u - table.row[row][0]);
+  return horner_row<1>(table, row, u - table.column[0][row]);
+}
+
+// The same for n elements, a multiple of 8: `value` replaces `position`.
+template <class Table>
+inline void on_segments(const Table& table, double* position, const double* u, int64_t n) {
+#if defined(__AVX512F__)
+  // A column of 16 rows is two registers, from which one instruction picks for all lanes.
+  const auto pick = [&](int k, __m512i row) __attribute__((always_inline)) {
+    const double* c = table.column[k];
+    __m512d y = _mm512_permutex2var_pd(_mm512_load_pd(c), row, _mm512_load_pd(c + 8));
+    if constexpr (Table::padded > 16) {
+      const __m512d z = _mm512_permutex2var_pd(_mm512_load_pd(c + 16), row, _mm512_load_pd(c + 24));
+      y = _mm512_mask_mov_pd(y, _mm512_cmpge_epi64_mask(row, _mm512_set1_epi64(16)), z);
+    }
+    return y;
+  };
+  static_assert(Table::padded <= 32 && Table::padded % 16 == 0);
+  for (int64_t i = 0; i < n; i += 8) {
+    const __m512d p = _mm512_min_pd(_mm512_load_pd(position + i), _mm512_set1_pd(Table::rows - 1));
+    const __m512i row = _mm512_cvttpd_epi64(_mm512_max_pd(p, _mm512_setzero_pd()));
+    const __m512d t = _mm512_sub_pd(_mm512_load_pd(u + i), pick(0, row));
+    __m512d y = pick(Table::coefficients, row);
+#pragma GCC unroll 24
+    for (int k = Table::coefficients - 1; k > 0; --k) y = _mm512_fmadd_pd(y, t, pick(k, row));
+    _mm512_store_pd(position + i, y);
+  }
+#else
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) position[i] = on_segment(table, position[i], u[i]);
+#endif
 }
 
 // Where x stands in a table of `kNear` segments below 8 and of others in 1/x beyond.
@@ -39,10 +76,53 @@ struct Place {
   bool far;
 };
 template <int kNear, int kFar>
-RL_INLINE Place place(double x) {
+RL_INLINE Place place_of(double x) {
   const bool far = x >= 8;
   const double u = far ? 1 / x : x;
   return {u, far ? kNear + u * (8 * kFar) : u * (kNear / 8.0), far};
+}
+
+// The kernel of a function that looks in one table: F::place says where, F::finish makes the result of what stands
+// there. Apart from the one between, the loops over both vectorise as they are.
+template <class F, class T>
+struct Segmented {
+  static constexpr int64_t kBlock = 64 / sizeof(T), kChunk = 512;
+
+  __attribute__((flatten)) static void blocks(char* out, const char* const* in, int64_t n, const void*) {
+    alignas(64) double u[kChunk], value[kChunk];
+    for (int64_t start = 0; start < n; start += kChunk) {
+      const T* x = reinterpret_cast<const T*>(in[0]) + start;
+      T* y = reinterpret_cast<T*>(out) + start;
+      const int64_t m = (n - start < kChunk ? n - start : kChunk) & -kBlock;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < m; ++i) {
+        const Place p = F::place(static_cast<double>(x[i]));
+        u[i] = p.u;
+        value[i] = p.position;
+      }
+      on_segments(F::template table<T>(), value, u, m);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < m; ++i) {
+        y[i] = static_cast<T>(F::template finish<T>(static_cast<double>(x[i]), u[i], value[i]));
+      }
+    }
+  }
+
+  static void run(char* const* data, const int64_t* strides, int64_t n, const void* params) {
+    static constexpr Plan kPlan{blocks, kBlock, 1, {cell_of<T>(), cell_of<T>()}};
+    run_plan(kPlan, data, strides, n, params);
+  }
+  template <Cell kHalf>
+  static void run_half(char* const* data, const int64_t* strides, int64_t n, const void* params) {
+    static constexpr Plan kPlan{blocks, kBlock, 1, {kHalf, kHalf}};
+    run_packed(kPlan, data, strides, n, params);
+  }
+};
+
+template <class F>
+void add_segmented(Registrar& ops, const char* op) {
+  ops.kernel<Segmented<F, float>, float>(op);
+  ops.kernel<Segmented<F, double>, double>(op);
 }
 
 // x y = hi + lo, by T. Dekker's splitting.

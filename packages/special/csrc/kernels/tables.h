@@ -1,12 +1,13 @@
-// Written by make_tables.py: rows of the middle of a segment and the coefficients in powers of the distance.
+// Written by make_tables.py: the middles of segments and coefficients in powers of the distance to them.
 #pragma once
 
 namespace rl {
 
-template <int kRows, int kCoefficients>
+// Column 0 holds the middles. Rows are padded so that a column fills whole vectors.
+template <int kRows, int kCoefficients, int kPadded>
 struct Table {
-  static constexpr int rows = kRows, coefficients = kCoefficients;
-  double row[kRows][kCoefficients + 1];
+  static constexpr int rows = kRows, coefficients = kCoefficients, padded = kPadded;
+  alignas(64) double column[kCoefficients + 1][kPadded];
 };
 
 // The table for results of type T.
@@ -19,124 +20,124 @@ constexpr const auto& for_type(const Full& full, const Single& single) {
   }
 }
 
-extern const Table<36, 12> kErfcxDouble;
-extern const Table<36, 7> kErfcxSingle;
+extern const Table<16, 16, 16> kErfcxDouble;
+extern const Table<16, 10, 16> kErfcxSingle;
 template <class T>
 inline constexpr const auto& kErfcx = for_type<T>(kErfcxDouble, kErfcxSingle);
-extern const Table<40, 14> kErfinvDouble;
-extern const Table<40, 7> kErfinvSingle;
+extern const Table<32, 14, 32> kErfinvDouble;
+extern const Table<32, 7, 32> kErfinvSingle;
 template <class T>
 inline constexpr const auto& kErfinv = for_type<T>(kErfinvDouble, kErfinvSingle);
-extern const Table<24, 13> kI0eDouble;
-extern const Table<24, 8> kI0eSingle;
+extern const Table<16, 15, 16> kI0eDouble;
+extern const Table<16, 10, 16> kI0eSingle;
 template <class T>
 inline constexpr const auto& kI0e = for_type<T>(kI0eDouble, kI0eSingle);
-extern const Table<24, 12> kI1eDouble;
-extern const Table<24, 8> kI1eSingle;
+extern const Table<16, 15, 16> kI1eDouble;
+extern const Table<16, 9, 16> kI1eSingle;
 template <class T>
 inline constexpr const auto& kI1e = for_type<T>(kI1eDouble, kI1eSingle);
-extern const Table<16, 11> kK0eDouble;
-extern const Table<16, 5> kK0eSingle;
+extern const Table<16, 11, 16> kK0eDouble;
+extern const Table<16, 5, 16> kK0eSingle;
 template <class T>
 inline constexpr const auto& kK0e = for_type<T>(kK0eDouble, kK0eSingle);
-extern const Table<16, 11> kK1eDouble;
-extern const Table<16, 5> kK1eSingle;
+extern const Table<16, 11, 16> kK1eDouble;
+extern const Table<16, 5, 16> kK1eSingle;
 template <class T>
 inline constexpr const auto& kK1e = for_type<T>(kK1eDouble, kK1eSingle);
-extern const Table<1, 8> kI0SmallDouble;
-extern const Table<1, 5> kI0SmallSingle;
+extern const Table<1, 8, 1> kI0SmallDouble;
+extern const Table<1, 5, 1> kI0SmallSingle;
 template <class T>
 inline constexpr const auto& kI0Small = for_type<T>(kI0SmallDouble, kI0SmallSingle);
-extern const Table<1, 8> kI1SmallDouble;
-extern const Table<1, 5> kI1SmallSingle;
+extern const Table<1, 8, 1> kI1SmallDouble;
+extern const Table<1, 5, 1> kI1SmallSingle;
 template <class T>
 inline constexpr const auto& kI1Small = for_type<T>(kI1SmallDouble, kI1SmallSingle);
-extern const Table<1, 8> kK0SmallDouble;
-extern const Table<1, 6> kK0SmallSingle;
+extern const Table<1, 8, 1> kK0SmallDouble;
+extern const Table<1, 6, 1> kK0SmallSingle;
 template <class T>
 inline constexpr const auto& kK0Small = for_type<T>(kK0SmallDouble, kK0SmallSingle);
-extern const Table<1, 8> kK1SmallDouble;
-extern const Table<1, 5> kK1SmallSingle;
+extern const Table<1, 8, 1> kK1SmallDouble;
+extern const Table<1, 5, 1> kK1SmallSingle;
 template <class T>
 inline constexpr const auto& kK1Small = for_type<T>(kK1SmallDouble, kK1SmallSingle);
-extern const Table<16, 11> kJ0Double;
-extern const Table<16, 7> kJ0Single;
+extern const Table<16, 11, 16> kJ0Double;
+extern const Table<16, 7, 16> kJ0Single;
 template <class T>
 inline constexpr const auto& kJ0 = for_type<T>(kJ0Double, kJ0Single);
-extern const Table<2, 11> kP0Double;
-extern const Table<2, 5> kP0Single;
+extern const Table<2, 11, 2> kP0Double;
+extern const Table<2, 5, 2> kP0Single;
 template <class T>
 inline constexpr const auto& kP0 = for_type<T>(kP0Double, kP0Single);
-extern const Table<2, 13> kQ0Double;
-extern const Table<2, 6> kQ0Single;
+extern const Table<2, 13, 2> kQ0Double;
+extern const Table<2, 6, 2> kQ0Single;
 template <class T>
 inline constexpr const auto& kQ0 = for_type<T>(kQ0Double, kQ0Single);
-extern const Table<16, 11> kJ1Double;
-extern const Table<16, 7> kJ1Single;
+extern const Table<16, 11, 16> kJ1Double;
+extern const Table<16, 7, 16> kJ1Single;
 template <class T>
 inline constexpr const auto& kJ1 = for_type<T>(kJ1Double, kJ1Single);
-extern const Table<2, 11> kP1Double;
-extern const Table<2, 5> kP1Single;
+extern const Table<2, 11, 2> kP1Double;
+extern const Table<2, 5, 2> kP1Single;
 template <class T>
 inline constexpr const auto& kP1 = for_type<T>(kP1Double, kP1Single);
-extern const Table<2, 12> kQ1Double;
-extern const Table<2, 6> kQ1Single;
+extern const Table<2, 12, 2> kQ1Double;
+extern const Table<2, 6, 2> kQ1Single;
 template <class T>
 inline constexpr const auto& kQ1 = for_type<T>(kQ1Double, kQ1Single);
-extern const Table<16, 12> kY0Double;
-extern const Table<16, 8> kY0Single;
+extern const Table<16, 12, 16> kY0Double;
+extern const Table<16, 8, 16> kY0Single;
 template <class T>
 inline constexpr const auto& kY0 = for_type<T>(kY0Double, kY0Single);
-extern const Table<16, 11> kY1Double;
-extern const Table<16, 7> kY1Single;
+extern const Table<16, 11, 16> kY1Double;
+extern const Table<16, 7, 16> kY1Single;
 template <class T>
 inline constexpr const auto& kY1 = for_type<T>(kY1Double, kY1Single);
-extern const Table<38, 13> kGammalnDouble;
-extern const Table<38, 7> kGammalnSingle;
+extern const Table<32, 13, 32> kGammalnDouble;
+extern const Table<32, 7, 32> kGammalnSingle;
 template <class T>
 inline constexpr const auto& kGammaln = for_type<T>(kGammalnDouble, kGammalnSingle);
-extern const Table<34, 12> kDigammaDouble;
-extern const Table<34, 7> kDigammaSingle;
+extern const Table<30, 12, 32> kDigammaDouble;
+extern const Table<30, 7, 32> kDigammaSingle;
 template <class T>
 inline constexpr const auto& kDigamma = for_type<T>(kDigammaDouble, kDigammaSingle);
-extern const Table<34, 12> kTrigammaDouble;
-extern const Table<34, 7> kTrigammaSingle;
+extern const Table<30, 13, 32> kTrigammaDouble;
+extern const Table<30, 7, 32> kTrigammaSingle;
 template <class T>
 inline constexpr const auto& kTrigamma = for_type<T>(kTrigammaDouble, kTrigammaSingle);
-extern const Table<12, 11> kLog1pRestDouble;
-extern const Table<12, 6> kLog1pRestSingle;
+extern const Table<12, 11, 16> kLog1pRestDouble;
+extern const Table<12, 6, 16> kLog1pRestSingle;
 template <class T>
 inline constexpr const auto& kLog1pRest = for_type<T>(kLog1pRestDouble, kLog1pRestSingle);
-extern const Table<48, 12> kAiry0Double;
-extern const Table<48, 8> kAiry0Single;
+extern const Table<48, 12, 48> kAiry0Double;
+extern const Table<48, 8, 48> kAiry0Single;
 template <class T>
 inline constexpr const auto& kAiry0 = for_type<T>(kAiry0Double, kAiry0Single);
-extern const Table<6, 9> kAiryDecay0Double;
-extern const Table<6, 4> kAiryDecay0Single;
+extern const Table<6, 9, 16> kAiryDecay0Double;
+extern const Table<6, 4, 16> kAiryDecay0Single;
 template <class T>
 inline constexpr const auto& kAiryDecay0 = for_type<T>(kAiryDecay0Double, kAiryDecay0Single);
-extern const Table<2, 9> kAiryP0Double;
-extern const Table<2, 5> kAiryP0Single;
+extern const Table<2, 9, 2> kAiryP0Double;
+extern const Table<2, 5, 2> kAiryP0Single;
 template <class T>
 inline constexpr const auto& kAiryP0 = for_type<T>(kAiryP0Double, kAiryP0Single);
-extern const Table<2, 10> kAiryQ0Double;
-extern const Table<2, 5> kAiryQ0Single;
+extern const Table<2, 10, 2> kAiryQ0Double;
+extern const Table<2, 5, 2> kAiryQ0Single;
 template <class T>
 inline constexpr const auto& kAiryQ0 = for_type<T>(kAiryQ0Double, kAiryQ0Single);
-extern const Table<48, 12> kAiry1Double;
-extern const Table<48, 8> kAiry1Single;
+extern const Table<48, 12, 48> kAiry1Double;
+extern const Table<48, 8, 48> kAiry1Single;
 template <class T>
 inline constexpr const auto& kAiry1 = for_type<T>(kAiry1Double, kAiry1Single);
-extern const Table<6, 9> kAiryDecay1Double;
-extern const Table<6, 4> kAiryDecay1Single;
+extern const Table<6, 9, 16> kAiryDecay1Double;
+extern const Table<6, 4, 16> kAiryDecay1Single;
 template <class T>
 inline constexpr const auto& kAiryDecay1 = for_type<T>(kAiryDecay1Double, kAiryDecay1Single);
-extern const Table<2, 9> kAiryP1Double;
-extern const Table<2, 5> kAiryP1Single;
+extern const Table<2, 9, 2> kAiryP1Double;
+extern const Table<2, 5, 2> kAiryP1Single;
 template <class T>
 inline constexpr const auto& kAiryP1 = for_type<T>(kAiryP1Double, kAiryP1Single);
-extern const Table<2, 10> kAiryQ1Double;
-extern const Table<2, 5> kAiryQ1Single;
+extern const Table<2, 10, 2> kAiryQ1Double;
+extern const Table<2, 5, 2> kAiryQ1Single;
 template <class T>
 inline constexpr const auto& kAiryQ1 = for_type<T>(kAiryQ1Double, kAiryQ1Single);
 extern const double kTemme[13][16];  // of a^-k eta^n, DLMF 8.12.12

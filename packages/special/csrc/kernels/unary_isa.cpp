@@ -8,144 +8,208 @@ namespace rl {
 namespace RL_ISA {
 namespace {
 
-// ---- Error function and the normal distribution ----
-
-template <class T>
-RL_INLINE double erfcx_positive(double x) {
-  const Place p = place<32, 4>(x);
-  const double y = on_segment(kErfcx<T>, p.position, p.u);
-  return p.far ? y * p.u : y;
-}
-
-// exp(-x^2 / kDivisor), with the square to twice the precision. |x| < 100.
-template <int kDivisor>
-RL_INLINE double exp_minus_square(double x) {
-  const Sum2 square = product2(x, x);
-  const double e = vm::exp(-square.hi / kDivisor), rest = square.lo / kDivisor;
-  return e - e * rest;
-}
-
 // Passes NaN on, and keeps the square of infinity away.
 RL_INLINE double at_most(double x, double limit) { return x > limit ? limit : x; }
 
-template <class T>
-RL_INLINE double erfc(double x) {
-  const double a = vm::abs(x), bounded = at_most(a, 40);
-  const double y = exp_minus_square<1>(bounded) * erfcx_positive<T>(bounded);
-  return x < 0 ? 2 - y : y;
+// ---- Error function and the normal distribution ----
+
+// exp(x^2) erfc(x) for x >= 0, the quotient by 1/x beyond 8.
+struct ErfcxTable {
+  template <class T>
+  static constexpr const auto& table() {
+    return kErfcx<T>;
+  }
+  static RL_MEMBER Place place(double x) { return place_of<12, 4>(vm::abs(x)); }
+  static RL_MEMBER double value(double x, double u, double v) { return x >= 8 ? v * u : v; }
+};
+
+// exp(-x^2 / kDivisor), with the square to twice the precision, for |x| < 100; a float's square is exact.
+template <class T, int kDivisor>
+RL_INLINE double exp_minus_square(double x) {
+  if constexpr (sizeof(T) == 4) return vm::exp(-x * x / kDivisor);
+  const Sum2 square = product2(x, x);
+  vm::Exp<double> e = vm::exp_reduced(vm::between(-square.hi / kDivisor, -760.0, 0.0));
+  e.q = vm::madd(1 + e.r + e.q, -square.lo / kDivisor, e.q);
+  return vm::scale(vm::exp_fraction(e), e.n);
 }
 
-template <class T>
-RL_INLINE double erfcx(double x) {
-  const double a = vm::abs(x), y = erfcx_positive<T>(a);
-  const Sum2 square = product2(at_most(a, 40), at_most(a, 40));
-  const double e = vm::exp<1>(square.hi);
-  const double negative = e + (e < kInf ? e * square.lo : 0) - y;
-  return x < 0 ? negative : y;
-}
+struct Erfc : ErfcxTable {
+  template <class T>
+  static RL_MEMBER double finish(double x, double u, double v) {
+    const double a = vm::abs(x);
+    const double y = exp_minus_square<T, 1>(at_most(a, 40)) * value(a, u, v);
+    return x < 0 ? 2 - y : y;
+  }
+};
 
-template <class T>
-RL_INLINE double log_erfc(double x) {
-  const double far = vm::log(erfcx_positive<T>(vm::abs(x))) - x * x;
-  return x > 0.5 ? far : vm::log1p(-vm::erf(x));
-}
+struct Erfcx : ErfcxTable {
+  template <class T>
+  static RL_MEMBER double finish(double x, double u, double v) {
+    const double a = vm::abs(x), y = value(a, u, v);
+    const Sum2 square = product2(at_most(a, 40), at_most(a, 40));
+    const double e = vm::exp<1>(square.hi);
+    const double negative = e + (e < kInf ? e * square.lo : 0) - y;
+    return x < 0 ? negative : y;
+  }
+};
 
-template <class T>
-RL_INLINE double log_erfcx(double x) {
-  return x > 0.5 ? vm::log(erfcx_positive<T>(vm::abs(x))) : x * x + vm::log1p(-vm::erf(x));
-}
+struct LogErfc : ErfcxTable {
+  template <class T>
+  static RL_MEMBER double finish(double x, double u, double v) {
+    const double far = vm::log(value(vm::abs(x), u, v)) - x * x;
+    return x > 0.5 ? far : vm::log1p(-vm::erf(x));
+  }
+};
 
-template <class T>
-RL_INLINE double ndtr(double x) {
-  const double a = vm::abs(x), bounded = at_most(a, 60);
-  const double y = 0.5 * exp_minus_square<2>(bounded) * erfcx_positive<T>(bounded / kSqrt2);
-  return x > 0 ? 1 - y : y;
-}
+struct LogErfcx : ErfcxTable {
+  template <class T>
+  static RL_MEMBER double finish(double x, double u, double v) {
+    return x > 0.5 ? vm::log(value(vm::abs(x), u, v)) : x * x + vm::log1p(-vm::erf(x));
+  }
+};
 
-template <class T>
-RL_INLINE double log_ndtr(double x) {
-  const double a = vm::abs(x), scaled = 0.5 * erfcx_positive<T>(a / kSqrt2);
-  const double tail = exp_minus_square<2>(at_most(a, 60)) * scaled;
-  const bool far = x < -1;
-  const double y = vm::log1p(far ? scaled - 1 : x < 0 ? tail - 1 : -tail);
-  return far ? vm::log(scaled) - 0.5 * x * x : y;
-}
+struct NdtrTable : ErfcxTable {
+  static RL_MEMBER Place place(double x) { return ErfcxTable::place(x / kSqrt2); }
+  static RL_MEMBER double value(double a, double u, double v) { return ErfcxTable::value(a / kSqrt2, u, v); }
+};
 
-// x with erf(x) = y, given y and the distance of |y| from 1.
-template <class T>
-RL_INLINE double erf_inverse(double y, double rest) {
-  const double z = y * y;
-  const bool middle = z < 0.75;
-  const double r = vm::sqrt(-vm::log(rest));
-  const double tail_position = r < 5 ? 12 + (r - 1) * 4 : 28 + (r - 5) * 0.5;
-  const double v = on_segment(kErfinv<T>, middle ? z * 16 : tail_position, middle ? z : r);
-  const double tail = rest > 0 ? v : rest == 0 ? kInf : kNan;
-  return middle ? y * v : vm::copysign(tail, y);
-}
+struct Ndtr : NdtrTable {
+  template <class T>
+  static RL_MEMBER double finish(double x, double u, double v) {
+    const double a = vm::abs(x), y = 0.5 * exp_minus_square<T, 2>(at_most(a, 60)) * value(a, u, v);
+    return x > 0 ? 1 - y : y;
+  }
+};
 
-template <class T>
-RL_INLINE double erfinv(double x) {
-  const double y = erf_inverse<T>(x, 1 - vm::abs(x));
-  return vm::isnan(x) ? x : y;
-}
+struct LogNdtr : NdtrTable {
+  template <class T>
+  static RL_MEMBER double finish(double x, double u, double v) {
+    const double a = vm::abs(x), scaled = 0.5 * value(a, u, v);
+    const double tail = exp_minus_square<T, 2>(at_most(a, 60)) * scaled;
+    const bool far = x < -1;
+    const double y = vm::log1p(far ? scaled - 1 : x < 0 ? tail - 1 : -tail);
+    return far ? vm::log(scaled) - 0.5 * x * x : y;
+  }
+};
 
-template <class T>
-RL_INLINE double erfcinv(double x) {
-  const double y = erf_inverse<T>(1 - x, x < 1 ? x : 2 - x);
-  return vm::isnan(x) ? x : y;
-}
+// x with erf(x) = y: of y^2, and in the tails of sqrt(-log(1 - |y|)).
+struct ErfInverse {
+  template <class T>
+  static constexpr const auto& table() {
+    return kErfinv<T>;
+  }
+  // `rest` is the distance of |y| from 1.
+  static RL_MEMBER Place locate(double y, double rest) {
+    const double z = y * y, r = vm::sqrt(-vm::log(rest));
+    const bool middle = z < 0.5;
+    const double tail = r < 5 ? 8 + (r - 1) * 3 : 20 + (r - 5) * 0.5;
+    return {middle ? z : r, middle ? z * 16 : tail, !middle};
+  }
+  static RL_MEMBER double inverse(double y, double rest, double v) {
+    const double tail = rest > 0 ? v : rest == 0 ? kInf : kNan;
+    return y * y < 0.5 ? y * v : vm::copysign(tail, y);
+  }
+};
 
-template <class T>
-RL_INLINE double ndtri(double p) {
-  const double y = kSqrt2 * erf_inverse<T>(2 * p - 1, 2 * (p < 0.5 ? p : 1 - p));
-  return vm::isnan(p) ? p : y;
-}
+struct Erfinv : ErfInverse {
+  static RL_MEMBER Place place(double x) { return locate(x, 1 - vm::abs(x)); }
+  template <class T>
+  static RL_MEMBER double finish(double x, double, double v) {
+    return vm::isnan(x) ? x : inverse(x, 1 - vm::abs(x), v);
+  }
+};
+
+struct Erfcinv : ErfInverse {
+  static RL_MEMBER double rest(double x) { return x < 1 ? x : 2 - x; }
+  static RL_MEMBER Place place(double x) { return locate(1 - x, rest(x)); }
+  template <class T>
+  static RL_MEMBER double finish(double x, double, double v) {
+    return vm::isnan(x) ? x : inverse(1 - x, rest(x), v);
+  }
+};
+
+struct Ndtri : ErfInverse {
+  static RL_MEMBER double rest(double p) { return 2 * (p < 0.5 ? p : 1 - p); }
+  static RL_MEMBER Place place(double p) { return locate(2 * p - 1, rest(p)); }
+  template <class T>
+  static RL_MEMBER double finish(double p, double, double v) {
+    return vm::isnan(p) ? p : kSqrt2 * inverse(2 * p - 1, rest(p), v);
+  }
+};
 
 // ---- Bessel functions ----
 
-template <class T>
-RL_INLINE double i0e(double x) {
-  const Place p = place<16, 8>(vm::abs(x));
-  const double y = on_segment(kI0e<T>, p.position, p.u);
-  return p.far ? y * vm::sqrt(p.u) : y;
-}
+struct I0e {
+  template <class T>
+  static constexpr const auto& table() {
+    return kI0e<T>;
+  }
+  static RL_MEMBER Place place(double x) { return place_of<8, 8>(vm::abs(x)); }
+  template <class T>
+  static RL_MEMBER double finish(double x, double u, double v) {
+    return vm::abs(x) >= 8 ? v * vm::sqrt(u) : v;
+  }
+};
 
-template <class T>
-RL_INLINE double i1e(double x) {
-  const Place p = place<16, 8>(vm::abs(x));
-  const double y = on_segment(kI1e<T>, p.position, p.u);
-  return p.far ? vm::copysign(y * vm::sqrt(p.u), x) : y * x;
-}
+struct I1e {
+  template <class T>
+  static constexpr const auto& table() {
+    return kI1e<T>;
+  }
+  static RL_MEMBER Place place(double x) { return place_of<8, 8>(vm::abs(x)); }
+  template <class T>
+  static RL_MEMBER double finish(double x, double u, double v) {
+    return vm::abs(x) >= 8 ? vm::copysign(v * vm::sqrt(u), x) : v * x;
+  }
+};
 
 // The exponential alone overflows before the product does.
-template <class T>
-RL_INLINE double i0(double x) {
-  return vm::exp<-16>(vm::abs(x)) * i0e<T>(at_most(vm::abs(x), 1000)) * 0x1p16;
-}
-template <class T>
-RL_INLINE double i1(double x) {
-  const double bounded = vm::copysign(at_most(vm::abs(x), 1000), x);
-  return vm::exp<-16>(vm::abs(x)) * i1e<T>(bounded) * 0x1p16;
-}
+template <class Scaled>
+struct Unscaled : Scaled {
+  template <class T>
+  static RL_MEMBER double finish(double x, double u, double v) {
+    const double bounded = vm::copysign(at_most(vm::abs(x), 1000), x);
+    return vm::exp<-16>(vm::abs(x)) * Scaled::template finish<T>(bounded, u > 0 ? u : 0x1p-10, v) * 0x1p16;
+  }
+};
 
-// DLMF 10.31: below 1 the series with its logarithm; beyond, in 1/x, divided by `decay` = exp(-x).
-template <class T, bool kScaled>
-RL_INLINE double k0(double x) {
-  const double z = x * x, y = 1 / x;
-  const double near = on_segment(kK0Small<T>, 0, z) - vm::log(x) * on_segment(kI0Small<T>, 0, z);
-  const double far = on_segment(kK0e<T>, y * 16, y) * vm::sqrt(y);
-  if (kScaled) return x < 1 ? near * vm::exp(x) : far;
-  return x < 1 ? near : far * vm::exp(-x);
-}
-template <class T, bool kScaled>
-RL_INLINE double k1(double x) {
-  const double z = x * x, y = 1 / x;
-  const double series = y + x * (on_segment(kK1Small<T>, 0, z) + vm::log(x) * on_segment(kI1Small<T>, 0, z));
-  const double near = x == 0 ? kInf : series;
-  const double far = on_segment(kK1e<T>, y * 16, y) * vm::sqrt(y);
-  if (kScaled) return x < 1 ? near * vm::exp(x) : far;
-  return x < 1 ? near : far * vm::exp(-x);
-}
+// DLMF 10.31: below 1 the series with its logarithm; beyond, in 1/x.
+struct KTable {
+  static RL_MEMBER Place place(double x) { return {1 / x, 16 / x, false}; }
+};
+
+template <bool kScaled>
+struct K0 : KTable {
+  template <class T>
+  static constexpr const auto& table() {
+    return kK0e<T>;
+  }
+  template <class T>
+  static RL_MEMBER double finish(double x, double y, double v) {
+    const double z = x * x;
+    const double near = on_segment(kK0Small<T>, 0, z) - vm::log(x) * on_segment(kI0Small<T>, 0, z);
+    const double far = v * vm::sqrt(y);
+    if (kScaled) return x < 1 ? near * vm::exp(x) : far;
+    return x < 1 ? near : far * vm::exp(-x);
+  }
+};
+
+template <bool kScaled>
+struct K1 : KTable {
+  template <class T>
+  static constexpr const auto& table() {
+    return kK1e<T>;
+  }
+  template <class T>
+  static RL_MEMBER double finish(double x, double y, double v) {
+    const double z = x * x;
+    const double series = y + x * (on_segment(kK1Small<T>, 0, z) + vm::log(x) * on_segment(kI1Small<T>, 0, z));
+    const double near = x == 0 ? kInf : series;
+    const double far = v * vm::sqrt(y);
+    if (kScaled) return x < 1 ? near * vm::exp(x) : far;
+    return x < 1 ? near : far * vm::exp(-x);
+  }
+};
 
 // DLMF 10.17.3: P, Q / x and sqrt(1 / (pi x)) (sin x, cos x), the phases resolved into sums.
 struct Hankel {
@@ -248,50 +312,71 @@ struct AiryReducible : vm::Magnitude {
 // ---- Gamma function ----
 
 // DLMF 5.5.1 and 5.5.3 bring every x to [0.5, inf); 5.11.1 beyond 8.
-template <class T>
-RL_INLINE double gammaln(double x) {
-  const bool reflected = x < 0.5;
-  const double w = reflected ? 1 - (x > 0 ? -x : x) : x;
-  const double less1 = reflected ? vm::abs(x) : x - 1, less2 = less1 - 1;
-  const Place p = place<1, 2>(w);
-  const double position = p.far ? 35 + p.position : w < 2 ? (w - 0.5) * 8 : 12 + (w - 2) * 4;
-  const double v = on_segment(kGammaln<T>, position, p.u);
-  const double stirling = (w - 0.5) * (vm::log(w) - 1) + (0.41893853320467274178 + v * p.u);
-  const double core = p.far ? stirling : less1 * less2 * v;
-  const double outer = vm::log(x > 0 ? x : vm::abs(vm::sin(kPi * fraction(x))) / kPi);
-  const double y = reflected ? (x > 0 ? core : -core) - outer : core;
-  return vm::abs(x) == kInf ? kInf : y;
-}
+struct Gammaln {
+  template <class T>
+  static constexpr const auto& table() {
+    return kGammaln<T>;
+  }
+  static RL_MEMBER double argument(double x) { return x < 0.5 ? 1 + vm::abs(x) : x; }
+  static RL_MEMBER Place place(double x) {
+    const double w = argument(x);
+    const Place p = place_of<1, 2>(w);
+    return {p.u, p.far ? 29 + p.position : w < 2 ? (w - 0.5) * 8 : 12 + (w - 2) * 3, p.far};
+  }
+  template <class T>
+  static RL_MEMBER double finish(double x, double u, double v) {
+    const bool reflected = x < 0.5;
+    const double w = argument(x), less1 = reflected ? vm::abs(x) : x - 1, less2 = less1 - 1;
+    const double stirling = (w - 0.5) * (vm::log(w) - 1) + (0.41893853320467274178 + v * u);
+    const double core = w >= 8 ? stirling : less1 * less2 * v;
+    const double outer = vm::log(x > 0 ? x : vm::abs(vm::sin(kPi * fraction(x))) / kPi);
+    const double y = reflected ? (x > 0 ? core : -core) - outer : core;
+    return vm::abs(x) == kInf ? kInf : y;
+  }
+};
+
+// Reflection and recurrence of both derivatives bring x to [1, inf).
+struct PsiTable {
+  static RL_MEMBER double argument(double x) { return x < 0 ? 1 - x : x < 1 ? x + 1 : x; }
+  static RL_MEMBER Place place(double x) {
+    const double w = argument(x);
+    const Place p = place_of<1, 2>(w);
+    return {p.u, p.far ? 27 + p.position : w < 2 ? (w - 1) * 8 : 8 + (w - 2) * (20.0 / 6), p.far};
+  }
+};
 
 constexpr double kDigammaRoot = 1.46163214496836234, kDigammaRootRest = 9.549995429965697715183e-17;
 
-template <class T>
-RL_INLINE double digamma(double x) {
-  const bool below = x < 1, negative = x < 0;
-  const double w = negative ? 1 - x : below ? x + 1 : x;
-  const Place p = place<1, 2>(w);
-  const double position = p.far ? 31 + p.position : w < 2 ? (w - 1) * 8 : 8 + (w - 2) * 4;
-  const double v = on_segment(kDigamma<T>, position, p.u);
-  const double far = vm::log(w) - p.u * (0.5 - v * p.u);
-  const double core = p.far ? far : ((w - kDigammaRoot) - kDigammaRootRest) * v;
-  const double f = fraction(x), angle = kPi * f;
-  const double cotangent = f == 0 ? kNan : kPi * vm::cos(angle) / vm::sin(angle);
-  const double y = negative ? core - cotangent : below ? core - 1 / x : core;
-  return x == 0 ? vm::copysign(kInf, -x) : x == -kInf ? kNan : y;
-}
+struct Digamma : PsiTable {
+  template <class T>
+  static constexpr const auto& table() {
+    return kDigamma<T>;
+  }
+  template <class T>
+  static RL_MEMBER double finish(double x, double u, double v) {
+    const double w = argument(x);
+    const double far = vm::log(w) - u * (0.5 - v * u);
+    const double core = w >= 8 ? far : ((w - kDigammaRoot) - kDigammaRootRest) * v;
+    const double f = fraction(x), angle = kPi * f;
+    const double cotangent = f == 0 ? kNan : kPi * vm::cos(angle) / vm::sin(angle);
+    const double y = x < 0 ? core - cotangent : x < 1 ? core - 1 / x : core;
+    return x == 0 ? vm::copysign(kInf, -x) : x == -kInf ? kNan : y;
+  }
+};
 
-template <class T>
-RL_INLINE double trigamma(double x) {
-  const bool below = x < 1, negative = x < 0;
-  const double w = negative ? 1 - x : below ? x + 1 : x;
-  const Place p = place<1, 2>(w);
-  const double position = p.far ? 31 + p.position : w < 2 ? (w - 1) * 8 : 8 + (w - 2) * 4;
-  const double v = on_segment(kTrigamma<T>, position, p.u);
-  const double core = p.far ? v * p.u : v;
-  const double s = kPi / vm::sin(kPi * fraction(x));
-  const double y = negative ? s * s - core : below ? core + 1 / (x * x) : core;
-  return x == -kInf ? kNan : y;
-}
+struct Trigamma : PsiTable {
+  template <class T>
+  static constexpr const auto& table() {
+    return kTrigamma<T>;
+  }
+  template <class T>
+  static RL_MEMBER double finish(double x, double u, double v) {
+    const double core = argument(x) >= 8 ? v * u : v;
+    const double s = kPi / vm::sin(kPi * fraction(x));
+    const double y = x < 0 ? s * s - core : x < 1 ? core + 1 / (x * x) : core;
+    return x == -kInf ? kNan : y;
+  }
+};
 
 // ---- Elementary ----
 
@@ -310,30 +395,28 @@ RL_INLINE T xlog1py(T x, T y) {
 #define RL_OF(fn, ...) RL_IN_DOUBLE(fn<decltype(x), ##__VA_ARGS__>)
 
 void fill_normal(Registrar& ops) {
-  ops.unary<Floats>("special::erfc", RL_OF(erfc));
-  ops.unary<Floats>("special::erfcx", RL_OF(erfcx));
-  ops.unary<Floats>("special::logerfc", RL_OF(log_erfc));
-  ops.unary<Floats>("special::logerfcx", RL_OF(log_erfcx));
-  ops.unary<Floats>("special::ndtr", RL_OF(ndtr));
-  ops.unary<Floats>("special::log_ndtr", RL_OF(log_ndtr));
-  ops.unary<Floats>("special::erfinv", RL_OF(erfinv));
-  ops.unary<Floats>("special::erfcinv", RL_OF(erfcinv));
-  ops.unary<Floats>("special::ndtri", RL_OF(ndtri));
+  add_segmented<Erfc>(ops, "special::erfc");
+  add_segmented<Erfcx>(ops, "special::erfcx");
+  add_segmented<LogErfc>(ops, "special::logerfc");
+  add_segmented<LogErfcx>(ops, "special::logerfcx");
+  add_segmented<Ndtr>(ops, "special::ndtr");
+  add_segmented<LogNdtr>(ops, "special::log_ndtr");
+  add_segmented<Erfinv>(ops, "special::erfinv");
+  add_segmented<Erfcinv>(ops, "special::erfcinv");
+  add_segmented<Ndtri>(ops, "special::ndtri");
 }
 
 void fill_bessel(Registrar& ops) {
-  const auto order0 = RL_OF(i0);
-  ops.unary<Floats>("special::i0", order0);
-  ops.unary<Floats>("special::modified_bessel_i0", order0);
-  const auto order1 = RL_OF(i1);
-  ops.unary<Floats>("special::i1", order1);
-  ops.unary<Floats>("special::modified_bessel_i1", order1);
-  ops.unary<Floats>("special::i0e", RL_OF(i0e));
-  ops.unary<Floats>("special::i1e", RL_OF(i1e));
-  ops.unary<Floats>("special::modified_bessel_k0", RL_OF(k0, false));
-  ops.unary<Floats>("special::modified_bessel_k1", RL_OF(k1, false));
-  ops.unary<Floats>("special::scaled_modified_bessel_k0", RL_OF(k0, true));
-  ops.unary<Floats>("special::scaled_modified_bessel_k1", RL_OF(k1, true));
+  add_segmented<I0e>(ops, "special::i0e");
+  add_segmented<I1e>(ops, "special::i1e");
+  add_segmented<Unscaled<I0e>>(ops, "special::i0");
+  add_segmented<Unscaled<I0e>>(ops, "special::modified_bessel_i0");
+  add_segmented<Unscaled<I1e>>(ops, "special::i1");
+  add_segmented<Unscaled<I1e>>(ops, "special::modified_bessel_i1");
+  add_segmented<K0<false>>(ops, "special::modified_bessel_k0");
+  add_segmented<K1<false>>(ops, "special::modified_bessel_k1");
+  add_segmented<K0<true>>(ops, "special::scaled_modified_bessel_k0");
+  add_segmented<K1<true>>(ops, "special::scaled_modified_bessel_k1");
   ops.guarded<1, vm::Reducible, Floats>("special::bessel_j0", RL_OF(j0), RL_OF(j0, true));
   ops.guarded<1, vm::Reducible, Floats>("special::bessel_j1", RL_OF(j1), RL_OF(j1, true));
   ops.guarded<1, vm::Reducible, Floats>("special::bessel_y0", RL_OF(y0), RL_OF(y0, true));
@@ -344,11 +427,10 @@ void fill_bessel(Registrar& ops) {
 }
 
 void fill_gamma(Registrar& ops) {
-  ops.unary<Floats>("special::gammaln", RL_OF(gammaln));
-  const auto psi = RL_OF(digamma);
-  ops.unary<Floats>("special::digamma", psi);
-  ops.unary<Floats>("special::psi", psi);
-  ops.unary<Floats>("special::_trigamma", RL_OF(trigamma));
+  add_segmented<Gammaln>(ops, "special::gammaln");
+  add_segmented<Digamma>(ops, "special::digamma");
+  add_segmented<Digamma>(ops, "special::psi");
+  add_segmented<Trigamma>(ops, "special::_trigamma");
 }
 
 void fill_elementary(Registrar& ops) {
