@@ -1,6 +1,7 @@
 """x[key] and x[key] = value against NumPy, edges and errors as PyTorch has them."""
 
 import copy
+import math
 import pickle
 
 import numpy as np
@@ -454,3 +455,18 @@ def test_one_element_of_another_dtype_where_a_mask_says_so():
     x[True] = torch.tensor([1.5, 2.5, 3.5])
     x[False] = 9
     assert x.tolist() == [[1, 2, 3], [1, 2, 3]]
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int16, torch.float32, torch.float64, torch.complex128])
+@pytest.mark.parametrize("shape", [(7,), (20000,), (100, 101), (20, 1, 40)])
+def test_flip_agrees_with_numpy(dtype, shape):
+    x = (torch.arange(math.prod(shape)) % 3).reshape(shape).to(dtype)
+    for dims in [(d,) for d in range(len(shape))] + [tuple(range(len(shape)))]:
+        assert np.array_equal(torch.flip(x, dims).numpy(), np.flip(x.numpy(), dims))
+    assert np.array_equal(x[::-1].clone().numpy(), x.numpy()[::-1])
+
+
+@pytest.mark.parametrize("index", [6, -7])
+def test_take_names_the_bad_index(index):
+    with pytest.raises(IndexError, match=f"tried to access index {index} on a tensor of 6 elements"):
+        torch.take(torch.ones(2, 3), torch.tensor([0, 5, -6, index]))

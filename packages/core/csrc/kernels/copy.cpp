@@ -81,6 +81,24 @@ void copy_transposed(Nest& nest, int d, int64_t size, char* dst, const char* src
   });
 }
 
+// Dense elements from others that lie in the opposite order.
+template <class T>
+void reverse_loop(char* const* data, const int64_t*, int64_t n, const void*) {
+  T* __restrict out = reinterpret_cast<T*>(data[0]);
+  const T* in = reinterpret_cast<const T*>(data[1]);
+  for (int64_t i = 0; i < n; ++i) out[i] = in[-i];
+}
+
+Loop reverse_of(int64_t size) {
+  switch (size) {
+    case 1: return reverse_loop<uint8_t>;
+    case 2: return reverse_loop<uint16_t>;
+    case 4: return reverse_loop<uint32_t>;
+    case 8: return reverse_loop<uint64_t>;
+    default: return reverse_loop<Bits128>;
+  }
+}
+
 void copy_same(int64_t size, char* dst, const int64_t* dst_strides, const char* src, const int64_t* src_strides,
                int ndim, const int64_t* shape, Loop loop) {
   const int64_t* const strides[] = {dst_strides, src_strides};
@@ -92,6 +110,7 @@ void copy_same(int64_t size, char* dst, const int64_t* dst_strides, const char* 
   }
   const int d = transposed_dimension(nest, size);
   if (d != 0) return copy_transposed(nest, d, size, dst, src);
+  if (nest.strides[0][0] == size && nest.strides[0][1] == -size) loop = reverse_of(size);
   char* const data[] = {dst, const_cast<char*>(src)};
   run_pointwise(loop, ndim, shape, 2, data, strides, nullptr);
 }

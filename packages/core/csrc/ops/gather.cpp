@@ -347,12 +347,14 @@ void check_linear(const char* op, const Tensor* self, const Tensor* index) {
     fail(PyExc_RuntimeError, "%s(): Expected a long tensor for index, but got %s", op, legacy_name(index->dtype));
   if (!index->numel || !index->data) return;
   Ref<Tensor> v = contiguous(const_cast<Tensor*>(index));
-  for (int64_t i = 0; i < v->numel; ++i) {
-    int64_t at = values_of(v)[i];
-    if (at < -self->numel || at >= self->numel)
-      fail(PyExc_IndexError, "out of range: tried to access index %lld on a tensor of %lld elements. (%s)",
-           static_cast<ll>(at), static_cast<ll>(self->numel), op);
+  const int64_t* bad;
+  {
+    Unlocked unlocked(v->numel > kUnlockAbove);
+    bad = find_outside(values_of(v), v->numel, -self->numel, self->numel);
   }
+  if (bad)
+    fail(PyExc_IndexError, "out of range: tried to access index %lld on a tensor of %lld elements. (%s)",
+         static_cast<ll>(*bad), static_cast<ll>(self->numel), op);
 }
 
 PyObject* take_kernel(Call& c) {
