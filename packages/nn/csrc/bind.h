@@ -72,6 +72,7 @@ PyObject* tuple_of(std::initializer_list<Owned*> items);
 // exception: not that, and the portable definition says why.
 bool read_sizes(const Arg& a, int n, int64_t* sizes);
 
+bool register_attention();
 bool register_bag();
 bool register_conv();
 bool register_ctc();

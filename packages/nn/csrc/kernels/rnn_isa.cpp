@@ -4,6 +4,7 @@
 // all steps without waiting, unless there are so few that they share the units of each step instead.
 #include "rnn.h"
 #include "runtime.h"
+#include "tiles.h"
 #include "vecmath.h"
 
 namespace rl {
@@ -12,51 +13,6 @@ namespace {
 
 constexpr double kThreadWork = 1 << 16;            // multiplications that are worth a thread
 constexpr int64_t kPanelBytes = int64_t{1} << 20;  // of all panels, that the second cache holds
-
-template <class T, int N>
-struct PanelB {
-  const T* data;
-  Vec<T> vec(int64_t p, int j) const { return load(data + p * N * kLanes<T> + j * kLanes<T>); }
-  Vec<T> last_vec(int64_t p, int j, int64_t) const { return vec(p, j); }
-};
-template <class T>
-struct RowsA {
-  const T* data;
-  int64_t row;
-  T at(int i, int64_t p) const { return data[i * row + p]; }
-};
-
-// Rows of a tile of N vectors, as many as leave registers for an operand.
-template <int N>
-constexpr int kTileRows = static_cast<int>(least((kFloatRows * kVecs - 2) / N, kFloatRows));
-
-template <class T, int R, int N>
-[[gnu::noinline]] void tile(int64_t k, RowsA<T> a, PanelB<T, N> b, T* sums) {
-  Vec<T> sum[R * N];
-  multiply<T, R, N>(k, a, b, kLanes<T>, sum);
-  repeat<R * N>([&](auto x) RL_INLINE { store(sums + x.value * kLanes<T>, sum[x.value]); });
-}
-template <class T, int N, int Most>
-inline void run_tile(int64_t rows, int64_t k, RowsA<T> a, PanelB<T, N> b, T* sums) {
-  if constexpr (Most > 1) {
-    if (rows < Most) return run_tile<T, N, Most - 1>(rows, k, a, b, sums);
-  }
-  tile<T, Most, N>(k, a, b, sums);
-}
-
-// f(first row, rows, sums) over rows [begin, end): the sums of a tile are rows of N vectors.
-template <class T, int N, class F>
-void each_tile(int64_t begin, int64_t end, int64_t k, const T* a, int64_t a_row, const T* panel, const F& f) {
-  constexpr int most = kTileRows<N>;
-  T sums[most * N * kLanes<T>];
-  const int64_t tiles = parts(end - begin, most);
-  for (int64_t i = begin, t = 0; t < tiles; ++t) {
-    const int64_t rows = parts(end - i, tiles - t);
-    run_tile<T, N, most>(rows, k, RowsA<T>{a + i * a_row, a_row}, PanelB<T, N>{panel}, sums);
-    f(i, rows, sums);
-    i += rows;
-  }
-}
 
 // f(number, first row, end, first block, end): the order of the numbers is that of the steps.
 template <class F>
@@ -141,12 +97,15 @@ class Forward {
         }
         continue;
       }
-      each_tile<T, N>(begin, end, hidden, h, hidden, panels_.data() + b * hidden * N * L,
-                      [&](int64_t i, int64_t count, const T* sums) {
-                        for (int64_t x = 0; x < count; ++x) {
-                          row(at + i + x, first, sums + x * N * L, h + (i + x) * hidden, c + (i + x) * hidden);
-                        }
-                      });
+      each_tile<N>(end - begin, [&](int64_t top, int64_t count) {
+        T sums[kTileRows<N> * N * L];
+        const T* panel = panels_.data() + b * hidden * N * L;
+        run_tile<T, N>(count, hidden, {h + (begin + top) * hidden, hidden, 1}, {panel, N * L}, sums, N * L, false);
+        for (int64_t x = 0; x < count; ++x) {
+          const int64_t i = begin + top + x;
+          row(at + i, first, sums + x * N * L, h + i * hidden, c + i * hidden);
+        }
+      });
     }
   }
 
@@ -244,13 +203,16 @@ class Backward {
   void product(int64_t begin, int64_t end, int64_t next, int64_t block, const F& f) const {
     const int64_t hidden = s_.hidden;
     if (begin >= end) return;
-    each_tile<T, N>(begin, end, G * hidden, static_cast<const T*>(b_.dkept) + next * K * hidden, K * hidden,
-                    panels_.data() + block * G * hidden * N * L, [&](int64_t i, int64_t count, const T* sums) {
-                      for (int64_t x = 0; x < count; ++x) {
-                        each_vector(block, [&](int64_t v, int64_t unit, int64_t n)
-                                               RL_INLINE { f(i + x, unit, n, load(sums + (x * N + v) * L)); });
-                      }
-                    });
+    const T *gates = static_cast<const T*>(b_.dkept) + (next + begin) * K * hidden,
+            *panel = panels_.data() + block * G * hidden * N * L;
+    each_tile<N>(end - begin, [&](int64_t top, int64_t count) {
+      T sums[kTileRows<N> * N * L];
+      run_tile<T, N>(count, G * hidden, {gates + top * K * hidden, K * hidden, 1}, {panel, N * L}, sums, N * L, false);
+      for (int64_t x = 0; x < count; ++x) {
+        each_vector(block, [&](int64_t v, int64_t unit, int64_t n)
+                               RL_INLINE { f(begin + top + x, unit, n, load(sums + (x * N + v) * L)); });
+      }
+    });
   }
   template <class F>
   void each_vector(int64_t block, const F& f) const {

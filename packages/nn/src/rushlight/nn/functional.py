@@ -35,6 +35,7 @@ pad = _ops.pad
 prelu = _ops.prelu
 softplus = _ops.softplus
 hardshrink = _ops.hardshrink
+scaled_dot_product_attention = _ops.scaled_dot_product_attention
 pdist = _ops.pdist
 pixel_shuffle = _ops.pixel_shuffle
 pixel_unshuffle = _ops.pixel_unshuffle
