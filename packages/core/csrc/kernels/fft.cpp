@@ -198,8 +198,9 @@ std::shared_ptr<const Plan<T>> plan_for(int64_t n) {
 template <class T>
 void run_long(const Plan<T>& plan, Fft kind, const T* in, T* out, int64_t n, int64_t stride, double scale) {
   const int64_t rows = plan.rows, columns = n / rows;
+  const int64_t pitch = columns + kLanes<T>;  // off the powers of two, which would fill few sets of the caches
   const auto down = plan_for<T>(rows), across = plan_for<T>(columns);
-  const Memory matrix(static_cast<size_t>(2 * n) * sizeof(T));
+  const Memory matrix(static_cast<size_t>(2 * rows * pitch) * sizeof(T));
   T* const middle = matrix.as<T>();
   // Lines k of `count`, at k times a distance.
   const auto pass = [&](const Plan<T>& part, int64_t count, FftLines<T> job, int64_t in_step, int64_t out_step) {
@@ -222,12 +223,12 @@ void run_long(const Plan<T>& plan, Fft kind, const T* in, T* out, int64_t n, int
     });
   };
   pass(*down, columns,
-       {kind, rows, 0, in, middle, nullptr, nullptr, columns * stride, columns, T(1), nullptr, plan.between.data(),
+       {kind, rows, 0, in, middle, nullptr, nullptr, columns * stride, pitch, T(1), nullptr, plan.between.data(),
         columns},
        stride, 1);
   pass(*across, rows,
        {kind, columns, 0, middle, out, nullptr, nullptr, 1, rows * stride, static_cast<T>(scale), nullptr, nullptr, 0},
-       columns, stride);
+       pitch, stride);
 }
 
 // A long real signal of even size: its neighbours in pairs are a complex one of half the size.
