@@ -165,10 +165,10 @@ def tables() -> Iterable[tuple[str, list[Segment]]]:
             f"kJ{order}",
             spaced(lambda x, n=order: mp.besselj(n, x) / x**n if x > 1e-25 else mpf(1) / 2**n, 0, 8, 16),
         )
-        yield f"kP{order}", spaced(limit(hankel_p(order), lambda y: mpf(1)), 0, far, 2)
+        yield f"kP{order}", spaced(limit(hankel_p(order), lambda y: mpf(1)), 0, far, 1)
         yield (
             f"kQ{order}",
-            spaced(limit(hankel_q(order), lambda y, n=order: (mpf(4 * n * n) - 1) / 8), 0, far, 2),
+            spaced(limit(hankel_q(order), lambda y, n=order: (mpf(4 * n * n) - 1) / 8), 0, far, 1),
         )
 
     def y0_regular(x: mpf) -> mpf:

@@ -1,5 +1,6 @@
 // Orthogonal polynomials by their recurrences (DLMF 18.9), in double, blocks of elements side by side.
 #include <rushlight/loop.h>
+#include <rushlight/simd.h>
 
 #include "kernels.h"
 #include "segments.h"
@@ -19,8 +20,9 @@ constexpr bool is_chebyshev(Kind k) { return k < Kind::H; }
 constexpr bool is_shifted(Kind k) { return k >= Kind::ShiftedT && k < Kind::H; }
 constexpr Kind unshifted(Kind k) { return is_shifted(k) ? Kind(int(k) - int(Kind::ShiftedT)) : k; }
 
-template <Kind kKind>
-RL_INLINE double first_degree(double x) {
+// V: double, or a vector of them.
+template <Kind kKind, class V>
+inline __attribute__((always_inline)) V first_degree(V x) {
   switch (unshifted(kKind)) {
     case Kind::U:
     case Kind::H: return 2 * x;
@@ -32,8 +34,8 @@ RL_INLINE double first_degree(double x) {
 }
 
 // The degree k + 1 of those of degree k and k - 1.
-template <Kind kKind>
-RL_INLINE double next_degree(double x, double k, double now, double before) {
+template <Kind kKind, class V>
+inline __attribute__((always_inline)) V next_degree(V x, double k, V now, V before) {
   if constexpr (is_chebyshev(kKind)) return 2 * x * now - before;
   if constexpr (kKind == Kind::H) return 2 * (x * now - k * before);
   if constexpr (kKind == Kind::He) return x * now - k * before;
@@ -69,21 +71,32 @@ double chebyshev_closed(double x, double n) {
   }
 }
 
-template <Kind kKind, class T>
-void block(T* out, const T* points, const T* degrees, int64_t count) {
-  double x[kBlock], n[kBlock], result[kBlock], now[kBlock], before[kBlock];
-  double highest = 0;
-  bool beyond = false;
-  constexpr double kSums = is_chebyshev(kKind) ? kChebyshevSums : kMaxDegree;
+constexpr double highest_sum(Kind k) { return is_chebyshev(k) ? kChebyshevSums : kMaxDegree; }
+
+// Elements of one degree, in registers.
+template <Kind kKind>
+void one_degree(double* x, double n) {
+  for (int64_t i = 0; i < kBlock; i += kLanes<double>) {
+    const Vec<double> point = load(x + i);
+    Vec<double> before = splat(1.0), now = first_degree<kKind>(point);
+    for (double k = 1; k < n; ++k) {
+      const Vec<double> following = next_degree<kKind>(point, k, now, before);
+      before = now;
+      now = following;
+    }
+    store(x + i, n == 0 ? splat(1.0) : now);
+  }
+}
+
+template <Kind kKind>
+void many_degrees(double* x, const double* n, int64_t count) {
+  constexpr double kSums = highest_sum(kKind);
+  double result[kBlock], now[kBlock], before[kBlock], highest = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const double point = points[i], degree = vm::trunc(static_cast<double>(degrees[i]));
-    x[i] = is_shifted(kKind) ? 2 * point - 1 : point;
-    n[i] = degree;
     before[i] = 1;
     now[i] = first_degree<kKind>(x[i]);
-    result[i] = degree == 0 ? 1 : degree == 1 ? now[i] : degree < 0 ? 0 : vm::Real<double>::kNan;
-    highest = degree > highest && degree <= kSums ? degree : highest;
-    beyond |= degree > kSums;
+    result[i] = n[i] == 0 ? 1 : n[i] == 1 ? now[i] : n[i] < 0 ? 0 : kNan;
+    highest = n[i] > highest && n[i] <= kSums ? n[i] : highest;
   }
   for (double k = 1; k < highest; ++k) {
 #pragma GCC ivdep
@@ -94,14 +107,30 @@ void block(T* out, const T* points, const T* degrees, int64_t count) {
       result[i] = n[i] == k + 1 ? following : result[i];
     }
   }
-  if constexpr (is_chebyshev(kKind)) {
-    if (beyond) {
-      for (int64_t i = 0; i < count; ++i) {
-        if (n[i] > kSums) result[i] = chebyshev_closed<kKind>(x[i], n[i]);
-      }
-    }
+  for (int64_t i = 0; i < count; ++i) {
+    if constexpr (is_chebyshev(kKind)) result[i] = n[i] > kSums ? chebyshev_closed<kKind>(x[i], n[i]) : result[i];
+    x[i] = result[i];
   }
-  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(result[i]);
+}
+
+template <Kind kKind, class T>
+void block(T* out, const T* points, const T* degrees, int64_t count) {
+  double x[kBlock] = {}, n[kBlock];
+  int64_t others = 0;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) {
+    const double point = points[i];
+    x[i] = is_shifted(kKind) ? 2 * point - 1 : point;
+    n[i] = vm::trunc(static_cast<double>(degrees[i]));
+    others += degrees[i] != degrees[0];
+  }
+  if (others == 0 && n[0] >= 0 && n[0] <= highest_sum(kKind)) {
+    one_degree<kKind>(x, n[0]);
+  } else {
+    many_degrees<kKind>(x, n, count);
+  }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(x[i]);
 }
 
 template <Kind kKind, class T>

@@ -84,7 +84,11 @@ RL_INLINE Place place_of(double x) {
 
 // The kernel of a function that looks in one table: F::place says where, F::finish makes the result of what stands
 // there. Apart from the one between, the loops over both vectorise as they are.
-template <class F, class T>
+//
+// Where Measure is not Any, it tells for which x the loop holds; a chunk with another x is finished one by one.
+struct Any {};
+
+template <class F, class Measure, class T>
 struct Segmented {
   static constexpr int64_t kBlock = 64 / sizeof(T), kChunk = 512;
 
@@ -101,6 +105,16 @@ struct Segmented {
         value[i] = p.position;
       }
       on_segments(F::template table<T>(), value, u, m);
+      if constexpr (!std::is_same_v<Measure, Any>) {
+        int64_t beyond = 0;
+        for (int64_t i = 0; i < m; ++i) beyond += Measure()(x[i]) >= Measure::template limit<T>();
+        if (__builtin_expect(beyond != 0, 0)) {
+          for (int64_t i = 0; i < m; ++i) {
+            y[i] = static_cast<T>(F::template finish<T, true>(static_cast<double>(x[i]), u[i], value[i]));
+          }
+          continue;
+        }
+      }
 #pragma GCC ivdep
       for (int64_t i = 0; i < m; ++i) {
         y[i] = static_cast<T>(F::template finish<T>(static_cast<double>(x[i]), u[i], value[i]));
@@ -119,10 +133,10 @@ struct Segmented {
   }
 };
 
-template <class F>
+template <class F, class Measure = Any>
 void add_segmented(Registrar& ops, const char* op) {
-  ops.kernel<Segmented<F, float>, float>(op);
-  ops.kernel<Segmented<F, double>, double>(op);
+  ops.kernel<Segmented<F, Measure, float>, float>(op);
+  ops.kernel<Segmented<F, Measure, double>, double>(op);
 }
 
 // x y = hi + lo, by T. Dekker's splitting.

@@ -64,24 +64,24 @@ extern const Table<16, 11, 16> kJ0Double;
 extern const Table<16, 7, 16> kJ0Single;
 template <class T>
 inline constexpr const auto& kJ0 = for_type<T>(kJ0Double, kJ0Single);
-extern const Table<2, 11, 2> kP0Double;
-extern const Table<2, 5, 2> kP0Single;
+extern const Table<1, 14, 1> kP0Double;
+extern const Table<1, 6, 1> kP0Single;
 template <class T>
 inline constexpr const auto& kP0 = for_type<T>(kP0Double, kP0Single);
-extern const Table<2, 13, 2> kQ0Double;
-extern const Table<2, 6, 2> kQ0Single;
+extern const Table<1, 17, 1> kQ0Double;
+extern const Table<1, 8, 1> kQ0Single;
 template <class T>
 inline constexpr const auto& kQ0 = for_type<T>(kQ0Double, kQ0Single);
 extern const Table<16, 11, 16> kJ1Double;
 extern const Table<16, 7, 16> kJ1Single;
 template <class T>
 inline constexpr const auto& kJ1 = for_type<T>(kJ1Double, kJ1Single);
-extern const Table<2, 11, 2> kP1Double;
-extern const Table<2, 5, 2> kP1Single;
+extern const Table<1, 14, 1> kP1Double;
+extern const Table<1, 7, 1> kP1Single;
 template <class T>
 inline constexpr const auto& kP1 = for_type<T>(kP1Double, kP1Single);
-extern const Table<2, 12, 2> kQ1Double;
-extern const Table<2, 6, 2> kQ1Single;
+extern const Table<1, 16, 1> kQ1Double;
+extern const Table<1, 8, 1> kQ1Single;
 template <class T>
 inline constexpr const auto& kQ1 = for_type<T>(kQ1Double, kQ1Single);
 extern const Table<16, 12, 16> kY0Double;

@@ -219,31 +219,41 @@ template <class T, int kOrder, bool kHuge>
 RL_INLINE Hankel hankel(double x, double y) {
   const SinCos t = sin_cos<kHuge>(x);
   const double amplitude = vm::sqrt(y / kPi);
-  const auto& p = kOrder == 0 ? kP0<T> : kP1<T>;
-  const double scale = y * 16;
-  double q;
-  if constexpr (kOrder == 0) {
-    q = on_segment(kQ0<T>, scale, y);
-  } else {
-    q = on_segment(kQ1<T>, scale, y);
-  }
-  return {on_segment(p, scale, y), q * y, amplitude * (t.sin + t.cos), amplitude * (t.sin - t.cos)};
+  const double p = kOrder == 0 ? on_segment(kP0<T>, 0, y) : on_segment(kP1<T>, 0, y);
+  const double q = kOrder == 0 ? on_segment(kQ0<T>, 0, y) : on_segment(kQ1<T>, 0, y);
+  return {p, q * y, amplitude * (t.sin + t.cos), amplitude * (t.sin - t.cos)};
 }
 
-template <class T, bool kHuge = false>
-RL_INLINE double j0(double x) {
-  const double a = vm::abs(x), y = 1 / a;
-  const Hankel h = hankel<T, 0, kHuge>(a, y);
-  const double far = a == kInf ? 0 : h.p * h.sum - h.q * h.difference;
-  return a < 8 ? on_segment(kJ0<T>, a * 2, a) : far;
-}
-template <class T, bool kHuge = false>
-RL_INLINE double j1(double x) {
-  const double a = vm::abs(x), y = 1 / a;
-  const Hankel h = hankel<T, 1, kHuge>(a, y);
-  const double far = a == kInf ? 0 : h.p * h.difference + h.q * h.sum;
-  return a < 8 ? x * on_segment(kJ1<T>, a * 2, a) : x < 0 ? -far : far;
-}
+struct JTable {
+  static RL_MEMBER Place place(double x) { return {vm::abs(x), vm::abs(x) * 2, false}; }
+};
+
+struct J0 : JTable {
+  template <class T>
+  static constexpr const auto& table() {
+    return kJ0<T>;
+  }
+  template <class T, bool kHuge = false>
+  static RL_MEMBER double finish(double, double a, double v) {
+    const Hankel h = hankel<T, 0, kHuge>(a, 1 / a);
+    const double far = a == kInf ? 0 : h.p * h.sum - h.q * h.difference;
+    return a < 8 ? v : far;
+  }
+};
+
+struct J1 : JTable {
+  template <class T>
+  static constexpr const auto& table() {
+    return kJ1<T>;
+  }
+  template <class T, bool kHuge = false>
+  static RL_MEMBER double finish(double x, double a, double v) {
+    const Hankel h = hankel<T, 1, kHuge>(a, 1 / a);
+    const double far = a == kInf ? 0 : h.p * h.difference + h.q * h.sum;
+    return a < 8 ? x * v : x < 0 ? -far : far;
+  }
+};
+
 template <class T, bool kHuge = false>
 RL_INLINE double y0(double x) {
   const double y = 1 / x;
@@ -417,8 +427,8 @@ void fill_bessel(Registrar& ops) {
   add_segmented<K1<false>>(ops, "special::modified_bessel_k1");
   add_segmented<K0<true>>(ops, "special::scaled_modified_bessel_k0");
   add_segmented<K1<true>>(ops, "special::scaled_modified_bessel_k1");
-  ops.guarded<1, vm::Reducible, Floats>("special::bessel_j0", RL_OF(j0), RL_OF(j0, true));
-  ops.guarded<1, vm::Reducible, Floats>("special::bessel_j1", RL_OF(j1), RL_OF(j1, true));
+  add_segmented<J0, vm::Reducible>(ops, "special::bessel_j0");
+  add_segmented<J1, vm::Reducible>(ops, "special::bessel_j1");
   ops.guarded<1, vm::Reducible, Floats>("special::bessel_y0", RL_OF(y0), RL_OF(y0, true));
   ops.guarded<1, vm::Reducible, Floats>("special::bessel_y1", RL_OF(y1), RL_OF(y1, true));
   ops.guarded<1, vm::Reducible, Floats>("special::spherical_bessel_j0", RL_OF(spherical_j0), RL_OF(spherical_j0, true));
@@ -435,6 +445,11 @@ void fill_gamma(Registrar& ops) {
 
 void fill_elementary(Registrar& ops) {
   ops.unary<Floats>("special::entr", [](auto x) { return entr(x); });
+  ops.add<2, 1, Floats>("special::_logit_backward", [](auto grad, auto x, const auto* p) {
+    // An absent eps is minus infinity.
+    const auto low = p[0] > 0 ? p[0] : 0, outside = p[0] >= 0 ? decltype(x)(0) : vm::Real<decltype(x)>::kNan;
+    return (x >= low) & (x <= 1 - low) ? grad / (x * (1 - x)) : outside;
+  });
   ops.binary<Floats>("special::xlog1py.Tensor", [](auto x, auto y) { return xlog1py(x, y); });
 }
 

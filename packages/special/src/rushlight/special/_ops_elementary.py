@@ -40,8 +40,24 @@ logit = (
         ),
     )
     .array(lambda xp, x, eps: _logit(xp, x if eps is None else xp.clip(x, eps, 1 - eps)))
-    .grad(self=lambda grad, self, eps: grad * _slope_of_logit(self, eps))
+    .grad(self="_logit_backward(grad, self, eps)")
     .samples(lambda make, dtype: (Sample((make(3, 4, low=0.01, high=0.99), eps)) for eps in (None, 0.2)))
+)
+
+
+_logit_backward = (
+    Op(
+        "special::_logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor",
+        family=pointwise("float"),
+        method=False,
+        out=False,
+    )
+    .array(lambda xp, grad, x, eps: _logit_slope(xp, grad, x, eps))
+    .grad(
+        grad_output="_logit_backward(grad, self, eps)",
+        self="_logit_backward(grad, self, eps) * grad_output * (2 * self - 1) / (self * (1 - self))",
+    )
+    .samples(lambda make, dtype: [Sample((make(3, 4), make(3, 4, low=0.1, high=0.9), 0.2))])
 )
 
 
@@ -49,10 +65,9 @@ def _logit(xp: Any, x: Any) -> Any:
     return xp.log(x / (1 - x))
 
 
-def _slope_of_logit(self: Any, eps: float | None) -> Any:
+def _logit_slope(xp: Any, grad: Any, x: Any, eps: float | None) -> Any:
     low, outside = (0.0, float("nan")) if eps is None else (eps, 0.0)
-    slope = 1 / (self * (1 - self))
-    return slope.where((self >= low) & (self <= 1 - low), outside)
+    return xp.where((x >= low) & (x <= 1 - low), grad / (x * (1 - x)), outside)
 
 
 def _times_log(name: str, summary: str, other: str, grads: dict[str, str], printed: str, **options: Any) -> list[Op]:

@@ -425,13 +425,12 @@ def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
 
 
 def _harmonic(m: Any, n: Any, theta: Any, phi: Any) -> Any:
-    order = m.abs()
+    m, n, theta, phi = (t.float() if t.dtype.itemsize == 2 and t.is_floating_point() else t for t in (m, n, theta, phi))
+    order = m.abs()  # halves are widened, since there is no complex dtype of their size
     log_scale = gammaln.operator(n - order + 1) - gammaln.operator(n + order + 1) + ((2 * n + 1) / (4 * math.pi)).log()
     size = (0.5 * log_scale).exp() * lpmv.operator(order, n, phi.cos())
     size = size.where((m >= 0) | (order % 2 == 0), -size)
     size, angle = rushlight.broadcast_tensors(size, m * theta)
-    if size.dtype.itemsize == 2:  # there is no complex dtype of that size
-        size, angle = size.float(), angle.float()
     return rushlight.complex(size * angle.cos(), size * angle.sin())
 
 
