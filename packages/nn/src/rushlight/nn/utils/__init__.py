@@ -1,6 +1,11 @@
 """What is done to the parameters and gradients of modules."""
 
-from rushlight.nn.utils import rnn as rnn, stateless as stateless
+from rushlight.nn.utils import (
+    parametrizations as parametrizations,
+    parametrize as parametrize,
+    rnn as rnn,
+    stateless as stateless,
+)
 from rushlight.nn.utils.clip_grad import (
     clip_grad_norm as clip_grad_norm,
     clip_grad_norm_ as clip_grad_norm_,
@@ -23,4 +28,9 @@ from rushlight.nn.utils.memory_format import (
     convert_conv2d_weight_memory_format as convert_conv2d_weight_memory_format,
     convert_conv3d_weight_memory_format as convert_conv3d_weight_memory_format,
 )
+from rushlight.nn.utils.spectral_norm import (
+    remove_spectral_norm as remove_spectral_norm,
+    spectral_norm as spectral_norm,
+)
 from rushlight.nn.utils.summary import summary as summary
+from rushlight.nn.utils.weight_norm import remove_weight_norm as remove_weight_norm, weight_norm as weight_norm
