@@ -9,8 +9,7 @@
 
 namespace rl {
 
-constexpr int64_t kBlock = 32;  // columns of LU that LAPACK factors at once
-constexpr int64_t kPanel = 16;  // columns of QR: as many as OpenBLAS factors without waking threads
+constexpr int64_t kBlock = 32;  // columns that LAPACK factors at once
 // The order from which this is faster than LAPACK; complex products are not fast enough for it but in QR.
 template <class T>
 constexpr int64_t kBlockedFrom = kComplex<T> ? INT64_MAX : 96;
@@ -133,6 +132,7 @@ int factor_lu(int64_t m, int64_t n, T* a, int64_t lda, int* pivots, int64_t bloc
     if (m && n) lapack<T>.getrf(&height, &width, a, &ld, pivots, &info);
     return info;
   }
+  const OneThread one(true);
   const int64_t first = std::min(m, n) / 2, second = n - first;
   T *right = a + first * lda, *below = right + first;
   int info = factor_lu(m, first, a, lda, pivots, kBlock);
@@ -180,6 +180,7 @@ int factor_cholesky(int64_t n, Matrix<T> a) {
     if (n) lapack<T>.potrf(&uplo, &order, a.data, &ld, &info);
     return info;
   }
+  const OneThread one(true);
   const int64_t first = n / 2, second = n - first;
   if (const int info = factor_cholesky(first, a)) return info;
   const Matrix<T> side = a.at(first, 0), below = a.at(first, first);
@@ -249,10 +250,11 @@ class Reflectors {
   Matrix<T> adjoint_{nullptr, 0};
 };
 
-// LAPACK's geqrf: columns in blocks of kPanel.
+// LAPACK's geqrf: columns in blocks of kBlock.
 template <class T>
 void factor_qr(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
-  const int64_t least = std::min(m, n), columns = least < kBlockedQrFrom ? n : kPanel;
+  const OneThread one(true);
+  const int64_t least = std::min(m, n), columns = least < kBlockedQrFrom ? n : kBlock;
   std::vector<T> work(static_cast<size_t>(columns * 64));
   for (int64_t j = 0; j < least; j += columns) {
     const int64_t k = columns == n ? n : std::min(columns, least - j);
@@ -275,10 +277,10 @@ void apply_q(bool adjoint, int64_t m, int64_t n, int64_t k, T* a, int64_t lda, T
       lapack<T>.ormqr(&side, &op, &height, &width, &number, a, &ld_a, tau, c, &ld_c, work.data(), &size, &info);
     return;
   }
-  const int64_t blocks = (k + kPanel - 1) / kPanel;
+  const int64_t blocks = (k + kBlock - 1) / kBlock;
   for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t j = (adjoint ? b : blocks - 1 - b) * kPanel;
-    Reflectors<T>(m - j, std::min(kPanel, k - j), a + j * (lda + 1), lda, tau + j).apply(adjoint, n, c + j, ldc);
+    const int64_t j = (adjoint ? b : blocks - 1 - b) * kBlock;
+    Reflectors<T>(m - j, std::min(kBlock, k - j), a + j * (lda + 1), lda, tau + j).apply(adjoint, n, c + j, ldc);
   }
 }
 
@@ -297,9 +299,9 @@ void make_q(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, T* tau) {
     std::fill(a + j * lda, a + j * lda + m, T(0));
     a[j * (lda + 1)] = T(1);
   }
-  for (int64_t b = (k + kPanel - 1) / kPanel - 1; b >= 0; --b) {  // columns before j are those of the identity still
-    const int64_t j = b * kPanel;
-    Reflectors<T>(m - j, std::min(kPanel, k - j), factors.data() + j * (lda + 1), lda, tau + j)
+  for (int64_t b = (k + kBlock - 1) / kBlock - 1; b >= 0; --b) {  // columns before j are those of the identity still
+    const int64_t j = b * kBlock;
+    Reflectors<T>(m - j, std::min(kBlock, k - j), factors.data() + j * (lda + 1), lda, tau + j)
         .apply(false, n - j, a + j * (lda + 1), lda);
   }
 }

@@ -132,7 +132,7 @@ PyObject* matrix_exp_kernel(Call& call) {
   const Stack from(a);
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
-    for_each(from.count(), 20 * flops(n, n, n), [&](int64_t begin, int64_t end) {
+    for_each(from.count(), 20 * flops<T>(n, n, n), [&](int64_t begin, int64_t end) {
       Exponential<T> exponential(n);
       for (int64_t i = begin; i < end; ++i) {
         T* x = data_of<T>(result, i);

@@ -17,7 +17,7 @@ void cholesky(const Tensor* a, bool upper, Owned& factor, Owned& info) {
   const int64_t n = from.n;
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
-    for_each(from.count(), flops(n, n, n) / 3, [&](int64_t begin, int64_t end) {
+    for_each(from.count(), flops<T>(n, n, n) / 3, [&](int64_t begin, int64_t end) {
       if (fits_lanes(n, n))
         return lanes<T>().cholesky(Rows<T>(from, begin, end), n, end - begin, upper, data_of<T>(factor, begin),
                                    info.data<int32_t>() + begin);
@@ -70,7 +70,7 @@ PyObject* lu_any(Call& call, const char* op, bool with_info) {
     const Stack from(a);
     by_dtype(a->dtype, [&](auto zero) {
       using T = decltype(zero);
-      for_each(from.count(), flops(m, n, least) * 2 / 3, [&](int64_t begin, int64_t end) {
+      for_each(from.count(), flops<T>(m, n, least) * 2 / 3, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           T* x = data_of<T>(lu, i);
           from.columns(i, x);
@@ -133,7 +133,7 @@ PyObject* inv_any(Call& call, const char* op, bool with_info) {
       T answer;
       l.getri(&n, &answer, &ld, &n, &answer, &size, &code);
       size = workspace_size(answer);
-      for_each(from.count(), 2 * flops(n, n, n), [&](int64_t begin, int64_t end) {
+      for_each(from.count(), 2 * flops<T>(n, n, n), [&](int64_t begin, int64_t end) {
         if (fits_lanes(n, n))
           return lanes<T>().inv(Rows<T>(from, begin, end), n, end - begin, data_of<T>(inverse, begin),
                                 info.data<int32_t>() + begin);
@@ -178,7 +178,7 @@ template <class T, class F>
 void with_diagonals(const Tensor* a, F&& body) {
   const Stack from(a);
   const int64_t n = from.n;
-  for_each(from.count(), flops(n, n, n) * 2 / 3, [&](int64_t begin, int64_t end) {
+  for_each(from.count(), flops<T>(n, n, n) * 2 / 3, [&](int64_t begin, int64_t end) {
     std::vector<T> lu(static_cast<size_t>(fits_lanes(n, n) ? (end - begin) * n : n * n));
     if (fits_lanes(n, n)) {
       lanes<T>().lu_diagonal(Rows<T>(from, begin, end), n, end - begin, lu.data());
@@ -267,7 +267,7 @@ PyObject* ldl_any(Call& call, const char* op, bool with_info) {
     T answer;
     factor(&uplo, &order, &answer, &stride, &order, &answer, &size, &code);
     size = workspace_size(answer);
-    for_each(from.count(), flops(n, n, n) / 3, [&](int64_t begin, int64_t end) {
+    for_each(from.count(), flops<T>(n, n, n) / 3, [&](int64_t begin, int64_t end) {
       std::vector<T> work(static_cast<size_t>(size));
       for (int64_t i = begin; i < end; ++i) {
         T* x = data_of<T>(ld, i);

@@ -208,7 +208,11 @@ Real<T> real(T x) {
     return x;
 }
 
-inline double flops(double m, double n, double k) { return m * n * k; }
+// Multiplications of three nested loops.
+template <class T>
+double flops(double m, double n, double k) {
+  return m * n * k * (kComplex<T> ? 4 : 1);
+}
 inline int as_int(int64_t n) { return static_cast<int>(n); }
 inline int leading(int64_t n) { return n > 1 ? static_cast<int>(n) : 1; }
 

@@ -4,6 +4,11 @@
 
 #include <cstdio>
 #include <cstring>
+#include <mutex>
+
+#if !defined(_WIN32)
+#include <dlfcn.h>
+#endif
 
 namespace rl {
 
@@ -47,6 +52,26 @@ bool fill(const Tables& from, char t) {
          get(from.blas, t, "gemm", &l.gemm);
 }
 
+// How many threads OpenBLAS uses, and who wants it to use one.
+struct Threads {
+  void (*set)(int) = nullptr;
+  int (*get)() = nullptr;
+  std::mutex lock;
+  int wanting = 0, before = 0;
+} threads;
+
+void find_threads() {
+#if !defined(_WIN32)
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<void*>(lapack<double>.getrf), &info)) return;
+  void* library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);  // whose dependencies are searched too
+  if (!library) return;
+  threads.set = reinterpret_cast<void (*)(int)>(dlsym(library, "scipy_openblas_set_num_threads"));
+  threads.get = reinterpret_cast<int (*)()>(dlsym(library, "scipy_openblas_get_num_threads"));
+  dlclose(library);
+#endif
+}
+
 PyObject* functions_of(const char* name) {
   PyObject* module = PyImport_ImportModule(name);
   PyObject* table = module ? PyObject_GetAttrString(module, "__pyx_capi__") : nullptr;
@@ -60,9 +85,24 @@ int load_lapack() {
   Tables tables{functions_of("scipy.linalg.cython_lapack"), functions_of("scipy.linalg.cython_blas")};
   bool done = tables.lapack && tables.blas && fill<float>(tables, 's') && fill<double>(tables, 'd') &&
               fill<std::complex<float>>(tables, 'c') && fill<std::complex<double>>(tables, 'z');
+  if (done) find_threads();
   Py_XDECREF(tables.lapack);
   Py_XDECREF(tables.blas);
   return done ? 0 : -1;
+}
+
+OneThread::OneThread(bool wanted) : wanted_(wanted && threads.set && threads.get) {
+  if (!wanted_) return;
+  const std::lock_guard<std::mutex> guard(threads.lock);
+  if (threads.wanting++) return;
+  threads.before = threads.get();
+  if (threads.before != 1) threads.set(1);
+}
+
+OneThread::~OneThread() {
+  if (!wanted_) return;
+  const std::lock_guard<std::mutex> guard(threads.lock);
+  if (--threads.wanting == 0 && threads.before != 1) threads.set(threads.before);
 }
 
 }  // namespace rl

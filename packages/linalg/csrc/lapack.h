@@ -88,4 +88,17 @@ inline Lapack<T> lapack;  // filled by load_lapack
 // Reads scipy.linalg.cython_lapack and cython_blas; -1 with a Python exception where they lack what is expected.
 int load_lapack();
 
+// While one lives, OpenBLAS uses no threads but the caller's: beside other work its own wait for each other by turning,
+// and take milliseconds where one takes microseconds. Nothing where SciPy has another library.
+class OneThread {
+ public:
+  explicit OneThread(bool wanted);
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  bool wanted_;
+};
+
 }  // namespace rl

@@ -22,7 +22,7 @@ PyObject* geqrf_kernel(Call& call) {
   const Stack from(a);
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
-    for_each(least ? from.count() : 0, 2 * flops(m, n, least), [&](int64_t begin, int64_t end) {
+    for_each(least ? from.count() : 0, 2 * flops<T>(m, n, least), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         T* x = data_of<T>(factors, i);
         from.columns(i, x);
@@ -55,7 +55,7 @@ PyObject* qr_kernel(Call& call) {
     using T = decltype(zero);
     const bool in_place = !only_r && n <= side;
     const bool small = fits_lanes(m, n) && side == least;
-    for_each(m ? from.count() : 0, 4 * flops(m, n, least) + 1, [&](int64_t begin, int64_t end) {
+    for_each(m ? from.count() : 0, 4 * flops<T>(m, n, least) + 1, [&](int64_t begin, int64_t end) {
       if (small)
         return lanes<T>().qr(Rows<T>(from, begin, end), m, n, end - begin, only_r ? nullptr : data_of<T>(q, begin),
                              data_of<T>(r, begin));
@@ -103,7 +103,7 @@ PyObject* householder_product_kernel(Call& call) {
   const Stack from(a), scales(tau, batch_of(a), 1);
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
-    for_each(n ? from.count() : 0, 2 * flops(m, n, k), [&](int64_t begin, int64_t end) {
+    for_each(n ? from.count() : 0, 2 * flops<T>(m, n, k), [&](int64_t begin, int64_t end) {
       std::vector<T> scale(static_cast<size_t>(k));
       for (int64_t i = begin; i < end; ++i) {
         T* x = data_of<T>(q, i);
@@ -149,7 +149,7 @@ PyObject* ormqr_kernel(Call& call) {
     lapack<T>.ormqr(&side, &trans, &height, &width, &count, &answer, &lda, &answer, &answer, &ldc, &answer, &size,
                     &code);
     size = workspace_size(answer);
-    for_each(m && n ? from.count() : 0, 4 * flops(m, n, k) + 1, [&, side, trans](int64_t begin, int64_t end) {
+    for_each(m && n ? from.count() : 0, 4 * flops<T>(m, n, k) + 1, [&, side, trans](int64_t begin, int64_t end) {
       std::vector<T> work(static_cast<size_t>(size)), scale(static_cast<size_t>(k));
       std::vector<T> copy(static_cast<size_t>(order * columns(a)));
       for (int64_t i = begin; i < end; ++i) {

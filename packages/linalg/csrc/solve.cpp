@@ -41,7 +41,7 @@ void lu_solve(const Stack& lu, const Stack& pivots, const Stack& b, System& to, 
   const bool conjugate = kComplex<T> && adjoint && !left;
   char op = left ? (adjoint ? 'C' : 'N') : adjoint ? 'N' : 'T';
   const bool direct = lu.row_step == 1 && lu.column_step >= n;
-  for_each(b.count(), 2 * flops(n, n, k), [&, op](int64_t begin, int64_t end) {
+  for_each(b.count(), 2 * flops<T>(n, n, k), [&, op](int64_t begin, int64_t end) {
     std::vector<T> factors(direct ? 0 : static_cast<size_t>(n * n));
     std::vector<int> swaps(static_cast<size_t>(n));
     for (int64_t i = begin; i < end; ++i) {
@@ -94,7 +94,7 @@ PyObject* solve_any(Call& call, const char* op, bool with_info) {
     by_dtype(a->dtype, [&](auto zero) {
       using T = decltype(zero);
       const int64_t n = system.n;
-      for_each(from.count(), flops(n, n, n + system.k), [&](int64_t begin, int64_t end) {
+      for_each(from.count(), flops<T>(n, n, n + system.k), [&](int64_t begin, int64_t end) {
         lanes<T>().solve(Rows<T>(from, begin, end), Rows<T>(right, begin, end), n, system.k, end - begin,
                          data_of<T>(system.x, begin), info.data<int32_t>() + begin);
       });
@@ -108,7 +108,7 @@ PyObject* solve_any(Call& call, const char* op, bool with_info) {
       using T = decltype(zero);
       const Stack from(a);
       const int64_t n = system.n;
-      for_each(from.count(), flops(n, n, n) * 2 / 3, [&](int64_t begin, int64_t end) {
+      for_each(from.count(), flops<T>(n, n, n) * 2 / 3, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           T* m = data_of<T>(lu, i);
           from.columns(i, m);
@@ -203,7 +203,7 @@ PyObject* ldl_solve_kernel(Call& call) {
   by_dtype(ld->dtype, [&](auto zero) {
     using T = decltype(zero);
     auto solve = hermitian ? lapack<T>.hetrs : lapack<T>.sytrs;
-    for_each(n && k ? from.count() : 0, 2 * flops(n, n, k), [&](int64_t begin, int64_t end) {
+    for_each(n && k ? from.count() : 0, 2 * flops<T>(n, n, k), [&](int64_t begin, int64_t end) {
       std::vector<T> matrix(static_cast<size_t>(n * n));
       std::vector<int> order(static_cast<size_t>(n));
       for (int64_t i = begin; i < end; ++i) {
@@ -237,7 +237,7 @@ PyObject* solve_triangular_kernel(Call& call) {
   const bool by_rows = !by_columns && triangles.column_step == 1 && triangles.row_step >= n;
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
-    for_each(n && k ? from.count() : 0, flops(n, n, k), [&](int64_t begin, int64_t end) {
+    for_each(n && k ? from.count() : 0, flops<T>(n, n, k), [&](int64_t begin, int64_t end) {
       std::vector<T> copy(by_columns || by_rows ? 0 : static_cast<size_t>(n * n));
       for (int64_t i = begin; i < end; ++i) {
         T* x = data_of<T>(system.x, i);
@@ -389,7 +389,7 @@ PyObject* lstsq_kernel(Call& call) {
         static_cast<size_t>(driver == Driver::Gelsd ? std::max(real_answer, R(1))
                                                     : static_cast<R>(driver == Driver::Gelsy ? 2 * n : 5 * least));
     const auto int_size = static_cast<size_t>(std::max(int_answer, 1));
-    for_each(from.count(), 4 * flops(m, n, least), [&](int64_t begin, int64_t end) {
+    for_each(from.count(), 4 * flops<T>(m, n, least), [&](int64_t begin, int64_t end) {
       std::vector<T> work(static_cast<size_t>(size)), matrix(static_cast<size_t>(m * n));
       std::vector<T> columns(static_cast<size_t>(tall * columns_of_b));
       std::vector<R> rwork(kComplex<T> ? real_size : 0), values(static_cast<size_t>(least));

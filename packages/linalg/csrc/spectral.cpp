@@ -51,7 +51,7 @@ PyObject* eigh_any(Call& call, const char* op, bool vectors) {
       int int_answer = 0;
       syevd<T>(job, uplo, as_int(n), &answer, &real_answer, &answer, -1, &real_answer, -1, &int_answer, -1);
       const int size = workspace_size(answer), real_size = workspace_size(real_answer);
-      for_each(from.count(), (vectors ? 9 : 4.0 / 3) * flops(n, n, n), [&](int64_t begin, int64_t end) {
+      for_each(from.count(), (vectors ? 9 : 4.0 / 3) * flops<T>(n, n, n), [&](int64_t begin, int64_t end) {
         if (fits_lanes(n, n)) {
           const Rows<T> matrices(from, begin, end);
           for (int64_t i = begin; i < end; ++i)
@@ -132,7 +132,7 @@ PyObject* eig_any(Call& call, const char* op, bool vectors) {
       Real<T> real_answer(0);
       geev<T>(as_int(n), &answer, &w, nullptr, &scratch, &answer, -1, &real_answer);
       const int size = workspace_size(answer);
-      for_each(from.count(), (vectors ? 25 : 10) * flops(n, n, n), [&](int64_t begin, int64_t end) {
+      for_each(from.count(), (vectors ? 25 : 10) * flops<T>(n, n, n), [&](int64_t begin, int64_t end) {
         std::vector<T> work(static_cast<size_t>(size)), copy(static_cast<size_t>(n * n));
         std::vector<T> scratch(kComplex<T> ? 0 : static_cast<size_t>(n * (n + 2)));
         std::vector<Real<T>> rwork(kComplex<T> ? static_cast<size_t>(2 * n) : 0);
@@ -223,7 +223,7 @@ PyObject* svd_any(Call& call, const char* op, bool vectors, bool full, const Arg
       const int size = std::max(workspace_size(answer), workspace_size(second));
       const auto k = static_cast<size_t>(least), most = static_cast<size_t>(std::max(m, n));
       const size_t real_size = kComplex<T> ? k * std::max(5 * k + 7, 2 * (most + k) + 1) : 0;
-      for_each(from.count(), (vectors ? 22 : 8.0 / 3) * flops(m, n, least), [&](int64_t begin, int64_t end) {
+      for_each(from.count(), (vectors ? 22 : 8.0 / 3) * flops<T>(m, n, least), [&](int64_t begin, int64_t end) {
         int32_t* codes = info.data<int32_t>();
         std::fill(codes + begin, codes + end, kAgain);
         if (small)
