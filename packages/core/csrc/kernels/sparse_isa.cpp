@@ -30,6 +30,44 @@ void row_tile(const int64_t* col, const T* values, int64_t count, const T* b, in
   store(out + (N - 1) * kLanes<T>, sum[N - 1], last);
 }
 
+// The sum of values[p] * b[col[p]].
+#if defined(__AVX512F__)
+// Up to 16 elements without a branch: rows are short, and each of another length.
+inline Vec<float> gathered(const int64_t* col, const float* b, unsigned mask) {
+  const auto half = [&](const int64_t* at, unsigned lanes) {
+    const auto m = static_cast<__mmask8>(lanes);
+    return _mm512_mask_i64gather_ps(_mm256_setzero_ps(), m, _mm512_maskz_loadu_epi64(m, at), b, 4);
+  };
+  const __m512 low = _mm512_castps256_ps512(half(col, mask & 0xff));
+  return (Vec<float>)_mm512_insertf32x8(low, half(col + 8, mask >> 8), 1);
+}
+inline Vec<double> gathered(const int64_t* col, const double* b, unsigned mask) {
+  const auto m = static_cast<__mmask8>(mask);
+  return (Vec<double>)_mm512_mask_i64gather_pd(_mm512_setzero_pd(), m, _mm512_maskz_loadu_epi64(m, col), b, 8);
+}
+
+template <class T>
+T row_sum(const int64_t* col, const T* values, int64_t count, const T* b) {
+  Vec<T> sum{};
+  for (int64_t p = 0; p < count; p += kLanes<T>) {
+    const int64_t n = least(count - p, kLanes<T>);
+    sum += load(values + p, n) * gathered(col + p, b, (1u << n) - 1);
+  }
+  return sum_lanes<T>(sum);
+}
+#else
+template <class T>
+T row_sum(const int64_t* col, const T* values, int64_t count, const T* b) {
+  T sum[4] = {};
+  int64_t p = 0;
+  for (; p + 4 <= count; p += 4) {
+    for (int l = 0; l < 4; ++l) sum[l] += values[p + l] * b[col[p + l]];
+  }
+  for (; p < count; ++p) sum[0] += values[p] * b[col[p]];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+#endif
+
 template <class T>
 void rows(const int64_t* crow, const int64_t* col, const T* values, int64_t begin, int64_t end, const T* b, int64_t n,
           T* out) {
@@ -40,13 +78,7 @@ void rows(const int64_t* crow, const int64_t* col, const T* values, int64_t begi
     const T* v = values + first;
     T* to = out + i * n;
     if (n == 1) {
-      T sum[4] = {};
-      int64_t p = 0;
-      for (; p + 4 <= count; p += 4) {
-        for (int l = 0; l < 4; ++l) sum[l] += v[p + l] * b[c[p + l]];
-      }
-      for (; p < count; ++p) sum[0] += v[p] * b[c[p]];
-      *to = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+      *to = row_sum(c, v, count, b);
       continue;
     }
     int64_t j = 0;

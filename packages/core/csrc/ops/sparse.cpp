@@ -157,16 +157,16 @@ PyObject* rows_kernel(Call& c) {
 PyObject* crow_kernel(Call& c) {
   Ref<Tensor> rows = index_arg(c.args[0]);
   const int64_t n = c.args[1].i, nnz = rows->numel, *row = ints(rows);
-  int64_t at = 0;
   Ref<Tensor> r = index_list(n + 1);
+  int64_t* offsets = ints(r);
   bool good;
   {
     Unlocked unlocked(nnz + n > kUnlockAbove);
     good = inside(row, nnz, n);
-    for (int64_t i = 0; good && i <= n; ++i) {
-      while (at < nnz && row[at] < i) ++at;
-      ints(r)[i] = at;
-    }
+    // Every element says where its row ends so far; rows without any end where the one before does.
+    std::fill_n(offsets, n + 1, 0);
+    for (int64_t p = 0; good && p < nnz; ++p) offsets[row[p] + 1] = p + 1;
+    for (int64_t i = 0; i < n; ++i) offsets[i + 1] = std::max(offsets[i], offsets[i + 1]);
   }
   if (!good) {
     Ref<Tensor> keys = index_list(nnz);
