@@ -430,6 +430,13 @@ def test_array_api_names():
     assert_close(vectors * values @ vectors.mT, a)
     assert_close(names.svdvals(a), L.svdvals(a))
     assert_close(names.matrix_power(a, 3), a @ a @ a)
+    assert names.matrix_norm(a, keepdims=True, ord=1).shape == (1, 1)
+    assert_close(names.pinv(a, rtol=1e-10), L.inv(a))
+    assert names.matrix_rank(a, rtol=1e-10).item() == 3
+    assert names.cholesky(a @ a, upper=True).shape == (3, 3)
+    assert names.qr(a, mode="complete").R.shape == (3, 3)
+    assert names.svd(a, full_matrices=False).Vh.shape == (3, 3)
+    assert names.slogdet(a).sign.abs().item() == 1
 
 
 def test_meta():

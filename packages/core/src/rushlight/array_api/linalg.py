@@ -13,7 +13,7 @@ from ._manipulation import matrix_transpose as matrix_transpose
 
 _DECOMPOSITIONS = frozenset(
     (
-        *("cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_power", "matrix_rank"),
+        *("cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_power", "matrix_rank"),
         *("pinv", "qr", "slogdet", "svd", "svdvals"),
     )
 )
@@ -83,6 +83,11 @@ def vector_norm(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdim
         return torch.abs(x) if ord else (x != 0).to(torch.abs(x).dtype)
     axes = tuple(range(x.ndim)) if axis is None else axis
     return torch.norm(x, ord, axes, keepdims)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """Norms of a stack of matrices."""
+    return torch.linalg.matrix_norm(x, ord, keepdim=keepdims)
 
 
 def solve(x1: Any, x2: Any, /) -> Any:
