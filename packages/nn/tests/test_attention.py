@@ -138,3 +138,124 @@ def test_errors(arguments, text):
         F.scaled_dot_product_attention(*arguments(*tensors))
     with pytest.raises(RuntimeError, match="must divide the number of heads"):
         F.scaled_dot_product_attention(rl.ones(1, 3, 3, 2), *tensors[1:], enable_gqa=True)
+
+
+def mha_reference(module, query, key, value, mask):
+    """`MultiheadAttention` of unbatched inputs, by its definition."""
+    weights = [w.numpy() for w in module.in_proj_weight.detach().chunk(3)]
+    biases = [b.numpy() for b in module.in_proj_bias.detach().chunk(3)]
+    heads = [
+        (x @ w.T + b).reshape(len(x), module.num_heads, -1).swapaxes(0, 1)
+        for x, w, b in zip((query, key, value), weights, biases, strict=True)
+    ]
+    out = reference(*heads, mask).swapaxes(0, 1).reshape(len(query), -1)
+    return out @ module.out_proj.weight.detach().numpy().T + module.out_proj.bias.detach().numpy()
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_multihead_attention(need_weights, batch_first, masked):
+    rl.manual_seed(0)
+    module = rl.nn.MultiheadAttention(8, 2, batch_first=batch_first, dtype=rl.float64)
+    rl.nn.init.normal_(module.in_proj_bias)
+    q, k, v = (rl.randn(length, 3, 8, dtype=rl.float64) for length in (4, 5, 5))
+    hidden = rl.tensor([[0, 0, 0, 0, 1], [0, 0, 0, 0, 0], [0, 1, 0, 1, 0]]).bool() if masked else None
+    given = [x.transpose(0, 1) for x in (q, k, v)] if batch_first else (q, k, v)
+    out, weights = module(*given, key_padding_mask=hidden, need_weights=need_weights)
+    if batch_first:
+        out = out.transpose(0, 1)
+    for i in range(3):
+        mask = None if hidden is None else ~hidden[i].numpy()
+        expected = mha_reference(module, *(x[:, i].numpy() for x in (q, k, v)), mask)
+        np.testing.assert_allclose(out[:, i].detach().numpy(), expected, rtol=1e-10, atol=1e-12)
+    if need_weights:
+        assert weights.shape == (3, 4, 5)
+        np.testing.assert_allclose(weights.sum(-1).detach().numpy(), 1)
+        assert not masked or not weights[2, :, 1].any()
+    else:
+        assert weights is None
+
+
+@pytest.mark.parametrize("options", [{}, {"kdim": 3, "vdim": 5}, {"add_bias_kv": True, "add_zero_attn": True}])
+def test_weights_or_not_gives_the_same(options):
+    module = rl.nn.MultiheadAttention(8, 2, dtype=rl.float64, **options)
+    q = rl.randn(4, 3, 8, dtype=rl.float64)
+    k = rl.randn(5, 3, module.kdim, dtype=rl.float64)
+    v = rl.randn(5, 3, module.vdim, dtype=rl.float64)
+    mask = rl.randn(6, 4, 5, dtype=rl.float64)
+    for attn_mask in (None, mask, mask[0], mask > 1):
+        with_weights, weights = module(q, k, v, attn_mask=attn_mask, average_attn_weights=False)
+        without, _ = module(q, k, v, attn_mask=attn_mask, need_weights=False)
+        np.testing.assert_allclose(with_weights.detach().numpy(), without.detach().numpy(), rtol=1e-9, atol=1e-12)
+        grads = [rl.autograd.grad(out.square().sum(), list(module.parameters())) for out in (with_weights, without)]
+        for a, b in zip(*grads, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-8, atol=1e-10)
+        assert weights.shape[:3] == (3, 2, 4)
+
+
+def test_causal_masks_are_found_and_hide_the_future():
+    rl.manual_seed(0)
+    layer = rl.nn.TransformerEncoderLayer(8, 2, 16, 0.0, dtype=rl.float64)
+    encoder = rl.nn.TransformerEncoder(layer, 2, rl.nn.LayerNorm(8, dtype=rl.float64))
+    mask = rl.nn.Transformer.generate_square_subsequent_mask(5, dtype=rl.float64)
+    x = rl.randn(5, 3, 8, dtype=rl.float64)
+    out = encoder(x, mask)
+    for other in (encoder(x, mask != 0), encoder(x, mask, is_causal=True), encoder(x, mask, is_causal=False)):
+        np.testing.assert_allclose(other.detach().numpy(), out.detach().numpy(), rtol=1e-10)
+    changed = x.clone()
+    changed[3:] += 1
+    np.testing.assert_allclose(encoder(changed, mask)[:3].detach().numpy(), out[:3].detach().numpy(), rtol=1e-10)
+    assert not rl.allclose(encoder(changed)[:3], encoder(x)[:3])
+
+
+def test_transformer_of_a_batch_is_that_of_its_parts():
+    rl.manual_seed(0)
+    model = rl.nn.Transformer(8, 2, 1, 2, 16, 0.0, batch_first=True, norm_first=True, dtype=rl.float64)
+    src, tgt = rl.randn(3, 6, 8, dtype=rl.float64), rl.randn(3, 4, 8, dtype=rl.float64)
+    hidden = rl.zeros(3, 6).bool()
+    hidden[1, 4:] = True
+    out = model(src, tgt, src_key_padding_mask=hidden, memory_key_padding_mask=hidden)
+    np.testing.assert_allclose(out[0].detach().numpy(), model(src[0], tgt[0]).detach().numpy(), rtol=1e-8)
+    np.testing.assert_allclose(out[1].detach().numpy(), model(src[1, :4], tgt[1]).detach().numpy(), rtol=1e-8)
+    out.sum().backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+    other = rl.nn.Transformer(8, 2, 1, 2, 16, 0.0, batch_first=True, norm_first=True, dtype=rl.float64)
+    other.load_state_dict(model.state_dict())
+    assert rl.equal(other(src, tgt), model(src, tgt))
+
+
+MODULE_ERRORS = [
+    (lambda n: n.MultiheadAttention(8, 3), AssertionError, "embed_dim must be divisible by num_heads"),
+    (lambda n: n.MultiheadAttention(8, 0), ValueError, "must be greater than 0, got embed_dim=8 and num_heads=0"),
+    (lambda n: n.MultiheadAttention(8, 2)(*[rl.ones(3, 2, 7)] * 3), AssertionError, "expecting embedding dimension"),
+    (lambda n: n.MultiheadAttention(8, 2)(*[rl.ones(1, 3, 2, 8)] * 3), AssertionError, "unbatched 2D or batched 3D"),
+    (
+        lambda n: n.MultiheadAttention(8, 2)(*[rl.ones(3, 2, 8)] * 3, attn_mask=rl.ones(3, 4)),
+        RuntimeError,
+        r"The shape of the 2D attn_mask is torch.Size\(\[3, 4\]\), but should be \(3, 3\)",
+    ),
+    (
+        lambda n: n.MultiheadAttention(8, 2)(*[rl.ones(3, 2, 8)] * 3, key_padding_mask=rl.ones(2, 4)),
+        AssertionError,
+        "Expected key_padded_mask.shape",
+    ),
+    (lambda n: n.MultiheadAttention(8, 2)(*[rl.ones(3, 2, 8)] * 3, is_causal=True), RuntimeError, "Need attn_mask"),
+    (lambda n: n.TransformerEncoderLayer(8, 2, 16, activation="tanh"), RuntimeError, "should be relu/gelu, not tanh"),
+    (
+        lambda n: n.Transformer(8, 2, 1, 1, 16)(rl.ones(6, 3, 8), rl.ones(5, 2, 8)),
+        RuntimeError,
+        "batch number of src and tgt must be equal",
+    ),
+    (
+        lambda n: n.Transformer(8, 2, 1, 1, 16)(rl.ones(6, 2, 7), rl.ones(5, 2, 7)),
+        RuntimeError,
+        "feature number of src and tgt must be equal to d_model",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), MODULE_ERRORS)
+def test_errors_of_modules(call, error, text):
+    with pytest.raises(error, match=text):
+        call(rl.nn)

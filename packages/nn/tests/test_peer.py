@@ -143,6 +143,18 @@ for kind in ("LSTM", "GRU", "RNN"):
         LAYERS += [(recurrent, (5, 2, 3)), (recurrent, (5, 3))]
     LAYERS.append((lambda nn, kind=kind: getattr(nn, kind)(3, 4, 3, dropout=0.4), (5, 2, 3)))
     LAYERS.append((lambda nn, kind=kind: getattr(nn, kind + "Cell")(3, 4), (2, 3)))
+for options in ({}, {"norm_first": True, "bias": False}, {"dropout": 0.3, "activation": "gelu"}):
+    shared = {"dim_feedforward": 12, "dropout": 0.0, **options}
+    LAYERS += [
+        (lambda nn, options=shared: nn.TransformerEncoderLayer(8, 2, **options), (5, 2, 8)),
+        (lambda nn, options=shared: nn.TransformerDecoderLayer(8, 2, **options), (5, 2, 8), (4, 2, 8)),
+    ]
+LAYERS += [
+    (lambda nn: nn.MultiheadAttention(8, 2), (5, 2, 8), (4, 2, 8), (4, 2, 8)),
+    (lambda nn: nn.MultiheadAttention(8, 2, dropout=0.3, add_bias_kv=True), (5, 2, 8), (4, 2, 8), (4, 2, 8)),
+    (lambda nn: nn.MultiheadAttention(8, 2, kdim=3, vdim=4, bias=False), (5, 8), (4, 3), (4, 4)),
+    (lambda nn: nn.Transformer(8, 2, 1, 1, 12, 0.2, batch_first=True), (2, 4, 8), (2, 5, 8)),
+]
 LAYERS.append((lambda nn: nn.LSTM(3, 5, 2, bidirectional=True, proj_size=2), (5, 2, 3)))
 LAYERS.append((lambda nn: nn.RNN(3, 5, nonlinearity="relu"), (5, 2, 3)))
 LAYERS.append((lambda nn: nn.RNNCell(3, 5, nonlinearity="relu"), (2, 3)))
@@ -595,6 +607,23 @@ def test_training_of_an_lstm_takes_the_same_course():
         for _ in range(20):
             optimizer.zero_grad()
             loss = t.nn.functional.cross_entropy(head(lstm(x)[0][-1]), y)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss)
+        return losses
+
+    check(program, 1e-4)
+
+
+def test_training_of_a_transformer_takes_the_same_course():
+    def program(t):
+        layer, head = t.nn.TransformerEncoderLayer(16, 4, 32, 0.1), t.nn.Linear(16, 4)
+        optimizer = t.optim.Adam([*layer.parameters(), *head.parameters()], lr=0.001)
+        x, y = t.randn(12, 6, 16), t.randint(0, 4, (6,))
+        losses = []
+        for _ in range(20):
+            optimizer.zero_grad()
+            loss = t.nn.functional.cross_entropy(head(layer(x)[0]), y)
             loss.backward()
             optimizer.step()
             losses.append(loss)

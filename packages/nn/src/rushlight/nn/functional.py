@@ -246,6 +246,232 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     return one_hot - soft.detach() + soft
 
 
+# -- attention
+
+
+def _canonical_mask(
+    mask: Tensor | None, name: str, other: Tensor | None, other_name: str, dtype: Any, check_other: bool = True
+) -> Tensor | None:
+    """A mask that is added to the scores: minus infinity where a bool mask is true."""
+    if mask is None:
+        return None
+    if mask.dtype != rl.bool and not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {name} are supported, got {name} of {mask.dtype}.")
+    if check_other and other is not None and other.dtype != mask.dtype:
+        warnings.warn(
+            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
+            stacklevel=3,
+        )
+    if mask.dtype == rl.bool:
+        return rl.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(mask, -math.inf)
+    return mask
+
+
+def _require(condition: bool, text: str) -> None:
+    if not condition:
+        raise AssertionError(text)
+
+
+def _check_attention(
+    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None
+) -> bool:
+    """Whether the input is batched; raises AssertionError where dimensions do not fit."""
+    _require(
+        query.dim() in (2, 3),
+        f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query tensor",
+    )
+    batched = query.dim() == 3
+    kind, dims = ("batched (3-D)", 3) if batched else ("unbatched (2-D)", 2)
+    _require(
+        key.dim() == dims and value.dim() == dims,
+        f"For {kind} `query`, expected `key` and `value` to be {dims}-D but found {key.dim()}-D and {value.dim()}-D "
+        "tensors respectively",
+    )
+    if key_padding_mask is not None:
+        _require(
+            key_padding_mask.dim() == dims - 1,
+            f"For {kind} `query`, expected `key_padding_mask` to be `None` or {dims - 1}-D but found "
+            f"{key_padding_mask.dim()}-D tensor instead",
+        )
+    if attn_mask is not None:
+        _require(
+            attn_mask.dim() in (2, 3),
+            f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D "
+            "tensor instead",
+        )
+    return batched
+
+
+def _in_projection(
+    query: Tensor, key: Tensor, value: Tensor, weights: Sequence[Tensor] | Tensor, bias: Tensor | None
+) -> tuple[Tensor, ...]:
+    """Query, key and value times their weights; one product where they are the same tensor."""
+    if isinstance(weights, Tensor):
+        if query is key and key is value:
+            return tuple(linear(query, weights, bias).chunk(3, -1))
+        size = query.size(-1)
+        if key is value:
+            w_q, w_kv = weights.split([size, 2 * size])
+            b_q, b_kv = (None, None) if bias is None else bias.split([size, 2 * size])
+            return (linear(query, w_q, b_q), *linear(key, w_kv, b_kv).chunk(2, -1))
+        weights = weights.chunk(3)
+    biases = (None, None, None) if bias is None else bias.chunk(3)
+    return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True))
+
+
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention of several heads, each with a part of the features (A. Vaswani et al., 2017).
+
+    Args:
+        query: (L, N, E) or (L, E).
+        key: (S, N, K) or (S, K).
+        value: (S, N, V) or (S, V).
+        embed_dim_to_check: E.
+        num_heads: Divides E.
+        in_proj_weight: (3 * E, E), for query, key and value; unless `use_separate_proj_weight`.
+        in_proj_bias: (3 * E,).
+        bias_k: (1, 1, E), a further key.
+        bias_v: (1, 1, E), its value.
+        add_zero_attn: Whether there is a further key and value of zeros.
+        dropout_p: Probability of a zero among the weights of keys.
+        out_proj_weight: (E, E).
+        out_proj_bias: (E,).
+        training: Whether there is dropout.
+        key_padding_mask: (N, S) or (S,), true for keys that do not count, or added to the scores.
+        need_weights: Whether the weights of keys are returned; without them memory does not grow with L * S.
+        attn_mask: (L, S) or (N * num_heads, L, S), likewise.
+        use_separate_proj_weight: Whether the three weights that follow serve.
+        q_proj_weight: (E, E).
+        k_proj_weight: (E, K).
+        v_proj_weight: (E, V).
+        static_k: (N * num_heads, S, E / num_heads), instead of projected keys.
+        static_v: Likewise for values.
+        average_attn_weights: Whether the returned weights are the mean of the heads.
+        is_causal: States that `attn_mask` is causal; it may then not be read.
+
+    Returns:
+        (L, N, E) or (L, E), and the weights (N, L, S), (N, num_heads, L, S) or None.
+
+    Raises:
+        AssertionError: Dimensions do not fit.
+        RuntimeError: Masks have the wrong shape.
+    """
+    batched = _check_attention(query, key, value, key_padding_mask, attn_mask)
+    if not batched:
+        same_key, same_value = key is query, value is key
+        query = query.unsqueeze(1)
+        key = query if same_key else key.unsqueeze(1)
+        value = key if same_value else value.unsqueeze(1)
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
+    queries, batch, features = query.shape
+    _require(
+        features == embed_dim_to_check,
+        f"was expecting embedding dimension of {embed_dim_to_check}, but got {features}",
+    )
+    depth = features // num_heads
+    _require(depth * num_heads == features, f"embed_dim {features} not divisible by num_heads {num_heads}")
+    _require(
+        key.shape[:2] == value.shape[:2] if use_separate_proj_weight else key.shape == value.shape,
+        f"key shape {key.shape} does not match value shape {value.shape}",
+    )
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+    key_padding_mask = _canonical_mask(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
+    implied = is_causal and key_padding_mask is None and not need_weights
+    if implied:
+        attn_mask = None
+    else:
+        attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
+
+    weights: Any = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else in_proj_weight
+    q, k, v = _in_projection(query, key, value, weights, in_proj_bias)
+    if attn_mask is not None:
+        expected = (queries, key.size(0)) if attn_mask.dim() == 2 else (batch * num_heads, queries, key.size(0))
+        if tuple(attn_mask.shape) != expected:
+            raise RuntimeError(
+                f"The shape of the {attn_mask.dim()}D attn_mask is {attn_mask.shape}, but should be {expected}."
+            )
+    further = 0
+    if bias_k is not None and bias_v is not None:
+        _require(static_k is None and static_v is None, "bias cannot be added to static key or value")
+        k, v = rl.cat([k, bias_k.expand(1, batch, features)]), rl.cat([v, bias_v.expand(1, batch, features)])
+        further = 1
+
+    def by_heads(x: Tensor) -> Tensor:
+        return x.view(x.size(0), batch, num_heads, depth).permute(1, 2, 0, 3)
+
+    q = by_heads(q)
+    k = by_heads(k) if static_k is None else static_k.view(batch, num_heads, -1, depth)
+    v = by_heads(v) if static_v is None else static_v.view(batch, num_heads, -1, depth)
+    if add_zero_attn:
+        zeros = rl.zeros(batch, num_heads, 1, depth, dtype=k.dtype, device=k.device)
+        k, v = rl.cat([k, zeros], 2), rl.cat([v, zeros], 2)
+        further += 1
+    if key_padding_mask is not None:
+        _require(
+            key_padding_mask.size(0) == batch,
+            f"Expected key_padded_mask.shape[0] to be {batch}, but got {key_padding_mask.size(0)}",
+        )
+        _require(
+            key_padding_mask.size(1) == key.size(0),
+            f"Expected key_padded_mask.shape[1] to be {key.size(0)}, but got {key_padding_mask.size(1)}",
+        )
+        key_padding_mask = pad(key_padding_mask, (0, further)).view(batch, 1, 1, -1)
+    mask = None
+    if attn_mask is not None:
+        mask = pad(attn_mask, (0, further))
+        mask = mask if mask.dim() == 2 else mask.view(batch, num_heads, queries, -1)
+    if key_padding_mask is not None:
+        mask = key_padding_mask if mask is None else mask + key_padding_mask
+
+    dropout_p = dropout_p if training else 0.0
+    shares = None
+    if need_weights:
+        scores = rl.matmul(q * depth**-0.5, k.transpose(-2, -1))
+        shares = rl.softmax(scores if mask is None else scores + mask, -1)
+        if dropout_p > 0:
+            shares = dropout(shares, dropout_p)
+        out = rl.matmul(shares, v)
+    else:
+        out = scaled_dot_product_attention(q, k, v, mask, dropout_p, implied)
+    out = linear(out.permute(2, 0, 1, 3).reshape(queries, batch, features), out_proj_weight, out_proj_bias)
+    if shares is not None and average_attn_weights:
+        shares = shares.mean(1)
+    if not batched:
+        return out.squeeze(1), None if shares is None else shares.squeeze(0)
+    return out, shares
+
+
 # -- dropout
 
 

@@ -2,6 +2,7 @@
 
 from rushlight.nn.modules.activation import *
 from rushlight.nn.modules.adaptive import *
+from rushlight.nn.modules.attention import *
 from rushlight.nn.modules.batchnorm import *
 from rushlight.nn.modules.channelshuffle import *
 from rushlight.nn.modules.container import *
@@ -21,4 +22,5 @@ from rushlight.nn.modules.pixelshuffle import *
 from rushlight.nn.modules.pooling import *
 from rushlight.nn.modules.rnn import *
 from rushlight.nn.modules.sparse import *
+from rushlight.nn.modules.transformer import *
 from rushlight.nn.modules.upsampling import *

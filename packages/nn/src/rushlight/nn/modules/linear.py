@@ -84,6 +84,18 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """`Linear` under the name that the output projection of `MultiheadAttention` has in PyTorch's files and texts.
+
+    Args:
+        in_features: Length of the input's last dimension.
+        out_features: That of the output.
+        bias: Whether there is one.
+        device: Where the parameters are made.
+        dtype: Their type.
+    """
+
+
 class Bilinear(Module):
     """``input1 @ weight[k] @ input2 + bias[k]`` for each output k.
 
