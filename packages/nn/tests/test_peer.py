@@ -212,6 +212,7 @@ def test_layers(case, train):
 def test_dropout_drops_the_same(kind, p):
     shape = {"Dropout1d": (2, 3, 4), "Dropout3d": (2, 3, 4, 5, 6)}.get(kind, (2, 3, 4, 5))
     check(layer(lambda nn: getattr(nn, kind)(p), shape))
+    check(lambda t: getattr(t.nn, kind)(p)(t.ones(shape).transpose(0, 1)))
 
 
 @pytest.mark.parametrize("options", [{}, {"padding_idx": 1}, {"max_norm": 1.0}, {"scale_grad_by_freq": True}], ids=str)
