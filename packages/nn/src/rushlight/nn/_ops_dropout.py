@@ -18,11 +18,11 @@ def _dropped(input: Tensor, p: float, train: bool, features: bool, alpha: bool) 
         return input
     if p == 1:
         return input * rl.zeros((), dtype=input.dtype, device=input.device)
-    if features or alpha:
-        shape = _feature_shape(input) if features else input.shape
-        noise = rl.empty(shape, dtype=input.dtype, device=input.device).bernoulli_(1 - p)
-    else:  # in the memory order of the input, as PyTorch draws it
-        noise = rl.empty_like(input).bernoulli_(1 - p)
+    if features:
+        noise = rl.empty(_feature_shape(input), dtype=input.dtype, device=input.device)
+    else:
+        noise = rl.empty_like(input)  # drawn in the memory order of the input
+    noise.bernoulli_(1 - p)
     if not alpha:
         return input * noise.div_(1 - p)
     scale = ((_ALPHA**2 * p + 1) * (1 - p)) ** -0.5
