@@ -4,7 +4,7 @@
 
 The oracle is mpmath in 50 digits. Points are half even over an interval, half even in their logarithm, on both sides of
 zero where the function has both. Results next to a zero of the function are left out: those that are less than a
-hundredth of the function's size nearby. Maximum and 99.9th percentile.
+quarter of its size nearby. Maximum and 99.9th percentile.
 """
 
 import argparse
@@ -107,7 +107,7 @@ def measure(name: str, function: Function, points: int, torch: Any) -> list[str]
         exact = [function.exact(mp.mpf(float(value))) for value in x]
         if function.size:
             size = [function.size(mp.mpf(float(value))) for value in x]
-            keep = [i for i, value in enumerate(exact) if abs(value) > size[i] / 100]
+            keep = [i for i, value in enumerate(exact) if abs(value) > size[i] / 4]
             x, exact = x[keep], [exact[i] for i in keep]
         scipys = getattr(scipy.special, function.scipy) if function.scipy else None
         torchs = getattr(torch.special, name, None) if torch else None

@@ -293,8 +293,9 @@ RL_INLINE Sum2 airy_phase(double x) {
 template <class T, int kDerivative, bool kHuge = false>
 RL_INLINE double airy(double x) {
   const bool positive = x > 0;
-  const double a = positive ? at_most(x, 128) : at_most(-x, 1e200), far = a < 4 ? 4 : a;
-  const Sum2 z = airy_phase(far);
+  const double a = positive ? at_most(x, 128) : at_most(-x, 1e150), far = a < 4 ? 4 : a;
+  Sum2 z = airy_phase(far);
+  z.lo = vm::abs(z.lo) < 1 ? z.lo : 0;  // of huge phases no digit is known
   const double y = 1 / z.hi, root = vm::sqrt(vm::sqrt(far)), scale = kDerivative ? root : 1 / root;
   const double e = vm::exp(-z.hi);
   const SinCos t = sin_cos<kHuge>(z.hi);

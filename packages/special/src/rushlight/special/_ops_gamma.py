@@ -108,11 +108,16 @@ polygamma_method = (
 )
 
 
+_MAX_DIMENSION = 1 << 20  # it takes as many evaluations of gammaln
+
+
 def _multigammaln(self: Any, p: int) -> Any:
     if p < 1:
         raise RuntimeError(
             f"p has to be greater than or equal to 1, got p={p}. It is the dimension of multigammaln(a, p)."
         )
+    if p > _MAX_DIMENSION:
+        raise RuntimeError(f"multigammaln: p is too large, got p={p}. Pass at most {_MAX_DIMENSION}.")
     total = gammaln.operator(self)
     if p > 1:
         total = total + p * (p - 1) / 4 * math.log(math.pi)
@@ -137,7 +142,7 @@ multigammaln = (
             Tensor of the same shape; integers and bool give the default float dtype.
 
         Raises:
-            RuntimeError: p is less than 1.
+            RuntimeError: p is less than 1, or more than 1048576.
 
         Example:
             >>> rushlight.special.multigammaln(rushlight.tensor([2.0, 3.0]), 2)

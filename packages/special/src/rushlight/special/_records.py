@@ -140,14 +140,16 @@ def slope(op: Op, at: int, *, above: float | None = 0) -> Callable[..., Any]:
     weights = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 
     def rule(grad: Any, *args: Any) -> Any:
-        x = args[at]
+        # In float64, since a difference magnifies what float32 rounds.
+        wide = [arg.double() if isinstance(arg, rushlight.Tensor) else arg for arg in args]
+        x = wide[at]
         step = (x - (above or 0)).detach().abs() * 0.02
         step = step.clamp(min=0.02) if above is None else step
 
         def shifted(steps: int) -> Any:
-            return op.operator(*args[:at], x + steps * step, *args[at + 1 :])
+            return op.operator(*wide[:at], x + steps * step, *wide[at + 1 :])
 
         total = sum(w * (shifted(k) - shifted(-k)) for k, w in enumerate(weights, 1))
-        return grad * (total / step)
+        return grad * (total / step).to(grad.dtype)
 
     return rule
