@@ -59,6 +59,24 @@ RL_INLINE T logaddexp2(T a, T b) {
   return vm::isnan(a) | vm::isnan(b) ? a + b : (a == b) & (vm::abs(a) == vm::Real<T>::kInf) ? a : sum;
 }
 
+// x = mantissa 2^exponent with a mantissa in ±[1/2, 1); zero, infinities and NaN are their own mantissa.
+template <class T>
+struct Parts {
+  T mantissa, exponent;
+};
+template <class T>
+RL_INLINE Parts<T> parts_of(T x) {
+  using R = vm::Real<T>;
+  using U = vm::UInt<T>;
+  constexpr U kExponents = (U(2 * R::kBias + 1)) << R::kMantissa, kHalf = U(R::kBias - 1) << R::kMantissa;
+  const T a = vm::abs(x);
+  const bool subnormal = a < R::kMin, number = (a != 0) & (a < R::kInf);
+  const U b = vm::bits(subnormal ? x * (R::kInt * 4) : x);
+  const T biased = vm::from_bits<T>(((b & kExponents) >> R::kMantissa) | vm::bits(R::kInt)) - R::kInt;
+  const T exponent = biased - (subnormal ? T(R::kBias - 1 + R::kMantissa + 2) : T(R::kBias - 1));
+  return {number ? vm::from_bits<T>((b & ~kExponents) | kHalf) : x, number ? exponent : T(0)};
+}
+
 template <class T>
 RL_INLINE T xlogy(T x, T y) {
   return vm::isnan(y) ? y : x == 0 ? T(0) : x * vm::log(y);
@@ -175,6 +193,8 @@ void fill_roots(Registrar& ops) {
 #endif
   ops.unary<Floats>("reciprocal", [](auto x) { return 1 / x; });
   ops.binary<Floats>("hypot", [](auto a, auto b) { return hypot(a, b); });
+  ops.unary<Floats>("_frexp_mantissa", [](auto x) { return parts_of(x).mantissa; });
+  ops.unary<Floats>("_frexp_exponent", [](auto x) { return parts_of(x).exponent; });
   ops.unary<Floats>("deg2rad", [](auto x) { return x * decltype(x)(M_PI / 180); });
   ops.unary<Floats>("rad2deg", [](auto x) { return x * decltype(x)(180 / M_PI); });
   ops.add<1, kRaw, Floats>("round_decimals", [](auto x, const void* p) { return round_decimals(x, p); });

@@ -93,6 +93,23 @@ def _frexp(xp: Any, x: Any) -> Any:
     return mantissa, xp.where(xp.isfinite(x), exponent, 0).astype(np.int32)
 
 
+_frexp_mantissa = (
+    Op("_frexp_mantissa(Tensor self) -> Tensor", family=pointwise(), method=False, out=False, differentiable=False)
+    .array(lambda xp, x: xp.frexp(x)[0])
+    .samples(unary())
+)
+_frexp_exponent = (
+    Op("_frexp_exponent(Tensor self) -> Tensor", family=pointwise(), method=False, out=False, differentiable=False)
+    .array(lambda xp, x: xp.where(xp.isfinite(x), xp.frexp(x)[1], 0).astype(x.dtype))
+    .samples(unary())
+)
+
+
+def _frexp_cpu(x: Any) -> Any:
+    _check_frexp(x.dtype, x.is_floating_point())
+    return _frexp_mantissa.operator(x), _frexp_exponent.operator(x).to(_C.int32)
+
+
 frexp = (
     Op(
         "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
@@ -114,6 +131,7 @@ frexp = (
         """,
     )
     .array(_frexp)
+    .kernel("cpu", _frexp_cpu)
     .kernel("meta", _frexp_meta)
     .grad(self="grads[0] / exp2(results[1])")
     .samples(unary())
