@@ -343,3 +343,20 @@ def test_derivatives_outside_their_domain():
     np.testing.assert_array_equal(moved.numpy(), np.array([0, 0, nan, 0], np.float32))
     moved = torch._dirichlet_grad(torch.tensor([0.0, 1.0, nan, 0.5]), torch.ones(4), torch.tensor([2.0, 2.0, 2.0, 1.0]))
     np.testing.assert_array_equal(moved.numpy(), np.array([0, 0, nan, 0], np.float32))
+
+
+def test_derivatives_of_extreme_parameters_take_no_time():
+    """Neither sum converges soon where one parameter is far larger and x far from the mean."""
+    x, a, b = np.array([
+        (0.9999999999683892, 1516200848134.3809, 0.8379061782720906),
+        (0.9999999247717162, 60266804561965.63, 98801.02534573333),
+        (0.9999999999999801, 1.9500639692591373e-06, 0.0005555544654196616),
+        (1e-9, 1e-20, 1.0),
+        (3e-11, 0.8, 1.5e12),
+    ]).T  # fmt: skip
+    moved = torch._dirichlet_grad(*(torch.from_numpy(v) for v in (x, a, a + b)))
+    assert moved.isfinite().all()
+    assert (moved >= 0).all()
+    np.testing.assert_allclose(moved[:2].numpy(), -x[:2] * np.log(x[:2]) / (1 - x[:2]) / a[:2], rtol=1e-6)
+    shape, x = torch.tensor([2e15, 1e-10, 1e16]), torch.tensor([1e30, 1e30, 1.5e16])
+    assert torch._standard_gamma_grad(shape, x).isfinite().all()

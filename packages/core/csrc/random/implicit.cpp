@@ -39,6 +39,8 @@ double gamma_derivative(double shape, double x) {
   if (!(shape > 0 && x > 0 && std::isfinite(x))) return std::isnan(shape) || std::isnan(x) ? NAN : 0;
   if (shape >= 200 && std::fabs(x - shape) < 6 * std::sqrt(shape)) return gamma_derivative_large(shape, x);
   const double log_ratio = std::log(x) - digamma(shape);
+  if (x > 1e15 * (1 + shape)) return log_ratio;
+  if (shape > 1e15) return 1;
   if (x <= shape + 1) {
     double term = x / shape, harmonic = 1 / shape - log_ratio, sum = term * harmonic;
     for (double k = shape + 1;; k += 1) {
@@ -79,20 +81,31 @@ double beta_derivative_large(double a, double b, double x, double mean, double d
   return d_mean + deviation * d_log_deviation * q + d_third * (q * q - 1) / 6;
 }
 
-// x is a sample of Beta(a, n - a). Either sum of the incomplete beta function
-// (DLMF 8.17.8, of x or of 1 - x) serves near the mean: the one that converges sooner is taken.
+// x is a sample of Beta(a, n - a). Where it is not far from the mean either sum of the incomplete beta function
+// (DLMF 8.17.8, of x or of 1 - x) serves: the one that converges sooner is taken. Far from the mean the one on that
+// side may need as many terms as the larger parameter is big; Wise's approximation (1950) stands for it there, in which
+// -log(x) (n - (b + 1) / 2) is a gamma number of shape b.
 template <class T>
 double beta_derivative(double x, double a, double n) {
   const double b = n - a, y = 1 - x;
   if (std::isnan(x) || std::isnan(a) || std::isnan(n)) return NAN;
   if (!(a > 0 && b > 0 && x > 0 && y > 0 && std::isfinite(n))) return 0;
   const double mean = a / n, deviation = std::sqrt(mean * (b / n) / (n + 1)), distance = x - mean;
-  const bool near = std::fabs(distance) < 6 * deviation;
-  if (near && a > 1e6 && b > 1e6) return beta_derivative_large(a, b, x, mean, deviation) / y;
-  const bool lower = near ? x < 0.5 : distance < 0;
-  const double start = digamma(n) - digamma(a) + std::log(x);
-  double shift = lower ? 1 / a - start : start;
-  double of = lower ? x : y, first = lower ? a : b, term = x * y / first, sum = term * shift;
+  const double least = std::fmin(a, b);
+  if (least > 1e6 && std::fabs(distance) < 0.1 * std::cbrt(least) * deviation)
+    return beta_derivative_large(a, b, x, mean, deviation) / y;
+  bool lower = x < 0.5;
+  if (n * std::fmin(x, y) > 1 && std::fabs(distance) > 6 * deviation) {
+    if (a > 1e3 * (1 + b)) return -x * std::log(x) / (y * (a + (b - 1) / 2));
+    if (b > 1e3 * (1 + a)) {
+      const double scale = b + (a - 1) / 2, gamma = -scale * std::log1p(-x);
+      return (gamma_derivative<T>(a, gamma) - gamma / (2 * scale)) / scale;
+    }
+    lower = distance < 0;
+  }
+  double shift = lower ? digamma(a + 1) - digamma(n) - std::log(x) : digamma(n) - digamma(a) + std::log(x);
+  const double of = lower ? x : y, first = lower ? a : b;
+  double term = x * y / first, sum = term * shift;
   for (double k = 0;; k += 1) {
     const double inverse = 1 / (first + 1 + k), next = 1 / (n + k), ratio = of * (n + k) * inverse;
     term *= ratio;

@@ -320,7 +320,8 @@ _dirichlet_grad = (
         out=False,
         doc="""How a coordinate of a Dirichlet point moves with its concentration while its quantile stays, over 1 - x.
 
-        Implicit reparameterisation (Figurnov, Mohamed and Mnih, 2018), to about 1e-7 of its value.
+        Implicit reparameterisation (Figurnov, Mohamed and Mnih, 2018), to about 1e-7 of its value
+        near the mean and 1e-6 far from it.
 
         Args:
             x: Coordinates, float32 or float64.
