@@ -132,7 +132,6 @@ int factor_lu(int64_t m, int64_t n, T* a, int64_t lda, int* pivots, int64_t bloc
     if (m && n) lapack<T>.getrf(&height, &width, a, &ld, pivots, &info);
     return info;
   }
-  const OneThread one(true);
   const int64_t first = std::min(m, n) / 2, second = n - first;
   T *right = a + first * lda, *below = right + first;
   int info = factor_lu(m, first, a, lda, pivots, kBlock);
@@ -180,7 +179,6 @@ int factor_cholesky(int64_t n, Matrix<T> a) {
     if (n) lapack<T>.potrf(&uplo, &order, a.data, &ld, &info);
     return info;
   }
-  const OneThread one(true);
   const int64_t first = n / 2, second = n - first;
   if (const int info = factor_cholesky(first, a)) return info;
   const Matrix<T> side = a.at(first, 0), below = a.at(first, first);
@@ -253,7 +251,6 @@ class Reflectors {
 // LAPACK's geqrf: columns in blocks of kBlock.
 template <class T>
 void factor_qr(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
-  const OneThread one(true);
   const int64_t least = std::min(m, n), columns = least < kBlockedQrFrom ? n : kBlock;
   std::vector<T> work(static_cast<size_t>(columns * 64));
   for (int64_t j = 0; j < least; j += columns) {

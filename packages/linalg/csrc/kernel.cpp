@@ -140,7 +140,7 @@ void run_batch(int64_t count, double work, void (*body)(void*, int64_t, int64_t)
       if (state) PyEval_RestoreThread(state);
     }
   } unlocked{static_cast<double>(count) * work > 2e4 ? PyEval_SaveThread() : nullptr};
-  const OneThread one(count > 1 || work < 3e8);
+  const OneThread one;
   api->parallel_for(0, count, static_cast<int64_t>(std::max(1.0, 5e4 / std::max(work, 1.0))), body, context);
 }
 

@@ -91,8 +91,8 @@ int load_lapack() {
   return done ? 0 : -1;
 }
 
-OneThread::OneThread(bool wanted) : wanted_(wanted && threads.set && threads.get) {
-  if (!wanted_) return;
+OneThread::OneThread() {
+  if (!threads.set || !threads.get) return;
   const std::lock_guard<std::mutex> guard(threads.lock);
   if (threads.wanting++) return;
   threads.before = threads.get();
@@ -100,7 +100,7 @@ OneThread::OneThread(bool wanted) : wanted_(wanted && threads.set && threads.get
 }
 
 OneThread::~OneThread() {
-  if (!wanted_) return;
+  if (!threads.set || !threads.get) return;
   const std::lock_guard<std::mutex> guard(threads.lock);
   if (--threads.wanting == 0 && threads.before != 1) threads.set(threads.before);
 }

@@ -89,16 +89,13 @@ inline Lapack<T> lapack;  // filled by load_lapack
 int load_lapack();
 
 // While one lives, OpenBLAS uses no threads but the caller's: beside other work its own wait for each other by turning,
-// and take milliseconds where one takes microseconds. Nothing where SciPy has another library.
+// and eigh of 500 x 500 takes seconds instead of 12 ms. Nothing where SciPy has another library.
 class OneThread {
  public:
-  explicit OneThread(bool wanted);
+  OneThread();
   ~OneThread();
   OneThread(const OneThread&) = delete;
   OneThread& operator=(const OneThread&) = delete;
-
- private:
-  bool wanted_;
 };
 
 }  // namespace rl
