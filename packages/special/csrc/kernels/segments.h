@@ -85,7 +85,8 @@ RL_INLINE Place place_of(double x) {
 // The kernel of a function that looks in one table: F::place says where, F::finish makes the result of what stands
 // there. Apart from the one between, the loops over both vectorise as they are.
 //
-// Where Measure is not Any, it tells for which x the loop holds; a chunk with another x is finished one by one.
+// Where Measure is not Any, it tells for which x the quick form of F::finish holds; a chunk with another takes the full
+// one.
 struct Any {};
 
 template <class F, class Measure, class T>
@@ -109,6 +110,7 @@ struct Segmented {
         int64_t beyond = 0;
         for (int64_t i = 0; i < m; ++i) beyond += Measure()(x[i]) >= Measure::template limit<T>();
         if (__builtin_expect(beyond != 0, 0)) {
+#pragma GCC ivdep
           for (int64_t i = 0; i < m; ++i) {
             y[i] = static_cast<T>(F::template finish<T, true>(static_cast<double>(x[i]), u[i], value[i]));
           }

@@ -26,7 +26,10 @@ struct ErfcxTable {
 // exp(-x^2 / kDivisor), with the square to twice the precision, for |x| < 100; a float's square is exact.
 template <class T, int kDivisor>
 RL_INLINE double exp_minus_square(double x) {
-  if constexpr (sizeof(T) == 4) return vm::exp(-x * x / kDivisor);
+  if constexpr (sizeof(T) == 4) {
+    const double bounded = at_most(x, 16 * kDivisor);  // whose result is no float any more
+    return vm::exp<0, true>(-bounded * bounded / kDivisor);
+  }
   const Sum2 square = product2(x, x);
   vm::Exp<double> e = vm::exp_reduced(vm::between(-square.hi / kDivisor, -760.0, 0.0));
   e.q = vm::madd(1 + e.r + e.q, -square.lo / kDivisor, e.q);
@@ -322,6 +325,18 @@ struct AiryReducible : vm::Magnitude {
 
 // ---- Gamma function ----
 
+// What positive arguments need: no reflection.
+struct Positive {
+  template <class T>
+  vm::UInt<T> operator()(T x) const {
+    return vm::bits(x);
+  }
+  template <class T>
+  static vm::UInt<T> limit() {
+    return vm::Real<T>::kSign;
+  }
+};
+
 // DLMF 5.5.1 and 5.5.3 bring every x to [0.5, inf); 5.11.1 beyond 8.
 struct Gammaln {
   template <class T>
@@ -334,14 +349,15 @@ struct Gammaln {
     const Place p = place_of<1, 2>(w);
     return {p.u, p.far ? 29 + p.position : w < 2 ? (w - 0.5) * 8 : 12 + (w - 2) * 3, p.far};
   }
-  template <class T>
+  template <class T, bool kAny = false>
   static RL_MEMBER double finish(double x, double u, double v) {
     const bool reflected = x < 0.5;
     const double w = argument(x), less1 = reflected ? vm::abs(x) : x - 1, less2 = less1 - 1;
-    const double stirling = (w - 0.5) * (vm::log(w) - 1) + (0.41893853320467274178 + v * u);
+    const double sine = kAny ? vm::abs(vm::sin(kPi * fraction(x))) / kPi : 0;
+    const double outer = vm::log(!kAny || x > 0 ? x : sine), log_w = kAny ? vm::log(w) : outer;
+    const double stirling = (w - 0.5) * (log_w - 1) + (0.41893853320467274178 + v * u);
     const double core = w >= 8 ? stirling : less1 * less2 * v;
-    const double outer = vm::log(x > 0 ? x : vm::abs(vm::sin(kPi * fraction(x))) / kPi);
-    const double y = reflected ? (x > 0 ? core : -core) - outer : core;
+    const double y = reflected ? (!kAny || x > 0 ? core : -core) - outer : core;
     return vm::abs(x) == kInf ? kInf : y;
   }
 };
@@ -363,14 +379,16 @@ struct Digamma : PsiTable {
   static constexpr const auto& table() {
     return kDigamma<T>;
   }
-  template <class T>
+  template <class T, bool kAny = false>
   static RL_MEMBER double finish(double x, double u, double v) {
     const double w = argument(x);
     const double far = vm::log(w) - u * (0.5 - v * u);
     const double core = w >= 8 ? far : ((w - kDigammaRoot) - kDigammaRootRest) * v;
+    const double raised = x < 1 ? core - 1 / x : core;
+    if constexpr (!kAny) return raised;
     const double f = fraction(x), angle = kPi * f;
     const double cotangent = f == 0 ? kNan : kPi * vm::cos(angle) / vm::sin(angle);
-    const double y = x < 0 ? core - cotangent : x < 1 ? core - 1 / x : core;
+    const double y = x < 0 ? core - cotangent : raised;
     return x == 0 ? vm::copysign(kInf, -x) : x == -kInf ? kNan : y;
   }
 };
@@ -380,11 +398,13 @@ struct Trigamma : PsiTable {
   static constexpr const auto& table() {
     return kTrigamma<T>;
   }
-  template <class T>
+  template <class T, bool kAny = false>
   static RL_MEMBER double finish(double x, double u, double v) {
     const double core = argument(x) >= 8 ? v * u : v;
+    const double raised = x < 1 ? core + 1 / (x * x) : core;
+    if constexpr (!kAny) return raised;
     const double s = kPi / vm::sin(kPi * fraction(x));
-    const double y = x < 0 ? s * s - core : x < 1 ? core + 1 / (x * x) : core;
+    const double y = x < 0 ? s * s - core : raised;
     return x == -kInf ? kNan : y;
   }
 };
@@ -438,10 +458,10 @@ void fill_bessel(Registrar& ops) {
 }
 
 void fill_gamma(Registrar& ops) {
-  add_segmented<Gammaln>(ops, "special::gammaln");
-  add_segmented<Digamma>(ops, "special::digamma");
-  add_segmented<Digamma>(ops, "special::psi");
-  add_segmented<Trigamma>(ops, "special::_trigamma");
+  add_segmented<Gammaln, Positive>(ops, "special::gammaln");
+  add_segmented<Digamma, Positive>(ops, "special::digamma");
+  add_segmented<Digamma, Positive>(ops, "special::psi");
+  add_segmented<Trigamma, Positive>(ops, "special::_trigamma");
 }
 
 void fill_elementary(Registrar& ops) {
