@@ -508,6 +508,15 @@ OPTIMIZERS = [
     ("Adam", {"weight_decay": 0.1}),
     ("Adam", {"amsgrad": True, "maximize": True, "betas": (0.5, 0.7)}),
     ("AdamW", {}),
+    ("ASGD", {"lambd": 0.1, "t0": 2, "weight_decay": 0.1}),
+    ("Adadelta", {"weight_decay": 0.1}),
+    ("Adafactor", {"lr": 0.1, "weight_decay": 0.1}),
+    ("Adagrad", {"lr_decay": 0.1, "initial_accumulator_value": 0.1}),
+    ("Adamax", {"weight_decay": 0.1}),
+    ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("RAdam", {"betas": (0.5, 0.6), "weight_decay": 0.1}),
+    ("RMSprop", {"momentum": 0.9, "centered": True}),
+    ("Rprop", {}),
 ]
 
 
@@ -554,6 +563,7 @@ LOADERS = [
     lambda d, data: {"sampler": d.WeightedRandomSampler([1.0, 2.0, 3.0], 7), "batch_size": 3},
     lambda d, data: {"sampler": d.RandomSampler(data, True, 70), "batch_size": 7},
     lambda d, data: {"batch_size": None, "shuffle": True},
+    lambda d, data: {"batch_size": 5, "shuffle": True, "num_workers": 2},
 ]
 
 
