@@ -116,8 +116,11 @@ def measure(name: str, function: Function, points: int, torch: Any) -> list[str]
             scipys(x) if scipys else None,
             torchs(torch.from_numpy(x)).numpy() if torchs else None,
         ):
-            found = None if results is None else errors(results, exact)
-            row.append("" if found is None else f"{found.max():.3g} / {np.quantile(found, 0.999, method="higher"):.3g}")
+            if results is None:
+                row.append("")
+                continue
+            found = errors(results, exact)
+            row.append(f"{found.max():.3g} / {np.quantile(found, 0.999, method='higher'):.3g}")
     return row
 
 
