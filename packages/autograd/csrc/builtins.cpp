@@ -76,12 +76,13 @@ Value expand_reduced(Machine& m, const Operand* args, int) {
   return value_of(call(ops::expand, {arg(tensor(t)), arg(g.sizes, g.ndim)}));
 }
 
-// sum_to(x, like): sums what broadcasting repeated.
+// sum_to(x, like): sums what broadcasting repeated, with the leading ones of `like` that it may have left out.
 Value sum_to(Machine& m, const Operand* args, int) {
   Geometry g = m.geometry(args[1]);
-  Arg x = m.get(args[0]);
-  g.dtype = x.tensor->dtype;
-  return value_of(fit_gradient(object(x.tensor), g, m.node, 0));
+  Ref<> x = Ref<>::borrow(object(m.get(args[0]).tensor));
+  g.dtype = tensor(x)->dtype;
+  while (tensor(x)->ndim < g.ndim) x = call(ops::unsqueeze, {arg(tensor(x)), arg(int64_t{0})});
+  return value_of(fit_gradient(x.get(), g, m.node, 0));
 }
 
 // zeros_of(like): zeros of its shape and dtype.

@@ -21,7 +21,8 @@ OpHandle eq("eq.Tensor"), ne("ne.Tensor"), lt("lt.Tensor"), le("le.Tensor"), gt(
 OpHandle clone("clone"), sum("sum"), expand("expand"), unsqueeze("unsqueeze"), reshape("reshape"),
     conj("conj_physical"), real("real");
 OpHandle cast("_cast"), move("_move"), copy_("copy_"), as_strided("as_strided"), narrow("narrow"), arange("arange"),
-    cat("cat"), stack("stack"), index_add("index_add"), view_as("view_as"), new_zeros("new_zeros");
+    cat("cat"), stack("stack"), index_add("index_add"), view_as("view_as"), new_zeros("new_zeros"),
+    view_as_real("view_as_real");
 }  // namespace ops
 
 }  // namespace rl

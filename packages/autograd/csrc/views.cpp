@@ -22,6 +22,9 @@ Ref<> strided(const Ref<>& t, const Geometry& g, int64_t offset) {
   return call(ops::as_strided, {arg(tensor(t)), arg(g.sizes, g.ndim), arg(g.strides, g.ndim), arg(offset)});
 }
 
+// Whether the view is of the real and imaginary parts of its base: its places count those.
+bool of_parts(DType base, DType view) { return is_complex(base) && !is_complex(view); }
+
 void backward_copy_slices(Node* node, PyObject** grads, PyObject** results, const Needs& needs) {
   auto* n = static_cast<CopySlices*>(node);
   if (!grads[0]) return;
@@ -31,7 +34,9 @@ void backward_copy_slices(Node* node, PyObject** grads, PyObject** results, cons
   Ref<> memory = zeros_beside(as_tensor(grads[0]), extent);
   Ref<> whole = strided(memory, *n->base, n->base->offset - low);
   call_inplace(ops::copy_, {arg(tensor(whole)), arg(as_tensor(grads[0]))});
-  Ref<> part = strided(memory, *n->view, n->view->offset - low);
+  const bool parts = of_parts(n->base->dtype, n->view->dtype);
+  Ref<> seen = parts ? call(ops::view_as_real, {arg(tensor(memory))}) : memory;
+  Ref<> part = strided(seen, *n->view, n->view->offset - (parts ? 2 * low : low));
 
   Node* write = n->write;
   Ref<> written = call(ops::clone, {arg(tensor(part))});
@@ -107,9 +112,12 @@ Node* copy_slices(Tensor* view, Node* write) {
 }
 
 Node* view_of_base(Tensor* view) {
-  Arg args[] = {arg(view->base), arg(view->sizes, view->ndim), arg(view->strides, view->ndim), arg(view->offset)};
+  Ref<> parts;
+  if (of_parts(view->base->dtype, view->dtype)) parts = call(ops::view_as_real, {arg(view->base)});
+  Tensor* from = parts ? tensor(parts) : view->base;
+  Arg args[] = {arg(from), arg(view->sizes, view->ndim), arg(view->strides, view->ndim), arg(view->offset)};
   PyObject* output = object(view);
-  Edge edge = gradient_edge(view->base);
+  Edge edge = gradient_edge(from);
   Ref<Node> hold(edge.node);
   RuleNode* n = new_rule_node({rule_of(ops::as_strided), args, &output, 1, &edge, 1});
   hold.release();

@@ -198,3 +198,29 @@ def test_results_that_a_rule_can_do_without_may_be_written_to(call):
     (getattr(torch, call)(c, d * 2) + 1).relu().sum().backward()
     assert a.grad.tolist() == c.grad.tolist()
     assert b.grad.tolist() == d.grad.tolist()
+
+
+def test_values_with_leading_ones_of_their_own():
+    x, y = torch.zeros(3), torch.ones(1, 1, requires_grad=True)
+    x[torch.tensor([0, -1])] = y
+    x.sum().backward()
+    assert y.grad.tolist() == [[2.0]]
+
+
+def test_writing_to_the_parts_of_complex_numbers():
+    z = torch.tensor([1 + 2j, 3 - 1j, -2 + 0.5j], dtype=torch.complex128, requires_grad=True)
+
+    def written(z, which):
+        base = (z * 1j)[1:]
+        parts = torch.view_as_real(base)
+        if which == "real":
+            base.real.mul_(torch.view_as_real(z * 2j)[1:, 0])
+        elif which == "parts":
+            parts.select(-1, 1).add_(parts[..., 0].exp())
+        else:
+            base.imag[0] = z.abs().sum()
+        return base * parts[..., 0] + base.imag**2
+
+    for which in ("real", "parts", "one"):
+        assert torch.autograd.gradcheck(lambda z, which=which: written(z, which), (z,))
+        assert torch.autograd.gradgradcheck(lambda z, which=which: written(z, which), (z,))

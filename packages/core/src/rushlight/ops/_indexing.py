@@ -105,7 +105,7 @@ index_put = (
     .array(_index_put)
     .grad(
         self="grad if accumulate else index_put(grad, indices, zeros_of(values), False)",
-        values="index(grad, indices)",
+        values="sum_to(index(grad, indices), values)",
     )
     .samples(
         lambda make, dtype: (
