@@ -180,7 +180,8 @@ PyObject* unfold_kernel(Call& c) {
   PoolShape s;
   if (is_half(input)) return run_wide(c);
   if (!is_native(input)) return run_composite(c);
-  if (!read_windows(c, 1, input->sizes, input->ndim, &s)) return fail(c, "the windows do not fit the input, or are absurdly large");
+  if (!read_windows(c, 1, input->sizes, input->ndim, &s))
+    return fail(c, "the windows do not fit the input, or are absurdly large");
   const int lead = input->ndim - c.args[1].count - 1;  // dimensions before the channels
   int64_t sizes[kMaxRank];
   for (int d = 0; d < lead; ++d) sizes[d] = input->sizes[d];

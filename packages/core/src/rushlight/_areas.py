@@ -98,10 +98,10 @@ FUNCTIONS = {
             constant_pad_nd conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
             cosine_embedding_loss cosine_similarity ctc_loss dropout dropout_ embedding embedding_bag
             feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ grid_sampler group_norm
-            gru gru_cell hardshrink hinge_embedding_loss instance_norm kl_div layer_norm lstm lstm_cell margin_ranking_loss
-            max_pool1d max_pool2d max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle poisson_nll_loss
-            prelu rms_norm rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell rrelu rrelu_ selu selu_ threshold
-            triplet_margin_loss
+            gru gru_cell hardshrink hinge_embedding_loss instance_norm kl_div layer_norm lstm lstm_cell
+            margin_ranking_loss max_pool1d max_pool2d max_pool3d pairwise_distance pdist pixel_shuffle
+            pixel_unshuffle poisson_nll_loss prelu rms_norm rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell
+            rrelu rrelu_ selu selu_ threshold triplet_margin_loss
         """,
         "special": """
             digamma erf erf_ erfc erfc_ erfinv i0 i0_ igamma igammac lgamma logit logit_ mvlgamma polygamma
