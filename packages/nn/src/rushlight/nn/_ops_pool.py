@@ -153,6 +153,8 @@ def avg_unpool_composite(
 ) -> Tensor:
     n = len(kernel_size)
     ones = (1,) * n
+    if list(input.shape) != [*size[: len(size) - n], *count]:
+        raise RuntimeError(f"avg_unpool: {list(input.shape)} does not fit size={list(size)} and count={list(count)}.")
     dtype, input = input.dtype, wide(input)
     shares = _averaged(input, size[-n:], kernel_size, stride, padding, count, count_include_pad, divisor)
     image = rl.zeros(size, dtype=input.dtype, device=input.device)
