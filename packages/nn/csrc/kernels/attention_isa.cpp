@@ -16,8 +16,10 @@ constexpr int64_t kBlockScores = 1 << 16;      // of a block of queries, which t
 constexpr int64_t kMostRows = 4 * kFloatRows;  // of a block
 constexpr double kTaskWork = 1 << 16;          // multiplications that are worth a thread
 
-inline int64_t block_rows(int64_t keys) {
-  return most(kFloatRows, least(kMostRows, kBlockScores / (keys + 1) / kFloatRows * kFloatRows));
+// Queries of a block: as many as fit, in blocks of nearly equal height.
+inline int64_t block_rows(int64_t queries, int64_t keys) {
+  const int64_t fit = most(kFloatRows, least(kMostRows, kBlockScores / (keys + 1)));
+  return parts(most(queries, 1), parts(most(queries, 1), fit));
 }
 template <class T>
 int64_t padded(int64_t columns) {
@@ -132,7 +134,7 @@ inline int64_t keys_of(const Attention& g, int64_t last_query) { return g.causal
 
 template <class T>
 void forward(const Attention& g) {
-  const int64_t rows = least(block_rows(g.keys), most(g.queries, 1)), blocks = parts(g.queries, rows);
+  const int64_t rows = block_rows(g.queries, g.keys), blocks = parts(g.queries, rows);
   const int64_t row = padded<T>(g.keys), out_row = padded<T>(g.width);
   const double work = static_cast<double>(rows * g.keys) * static_cast<double>(g.depth + g.width);
   const int64_t grain = most(static_cast<int64_t>(kTaskWork / (work + 1)) + 1,
@@ -198,7 +200,7 @@ void zero(T* to, int64_t n) {
 template <class T>
 void backward(const AttentionBackward& b) {
   const Attention& g = b.forward;
-  const int64_t rows = least(block_rows(2 * g.keys), most(g.queries, 1)), row = padded<T>(g.keys);
+  const int64_t rows = block_rows(g.queries, 2 * g.keys), row = padded<T>(g.keys);
   const int64_t depth_row = padded<T>(g.depth), width_row = padded<T>(g.width), shared_heads = g.heads / g.shared;
   const double work =
       static_cast<double>(g.queries * g.keys) * static_cast<double>((g.depth + g.width) * g.shared) * 2.5;
