@@ -235,9 +235,14 @@ def _softmax(name: str, input: Tensor, dim: int, dtype: Any) -> Tensor:
     # Elements that differ in `dim` only make a group; each is shifted by its largest value, which cancels out.
     others = [d for d in range(n) if d != dim]
     rows = t._payload.indices.index_select(0, rl.tensor(others, dtype=rl.int64))
-    _, group = keys_op(rows, [t.shape[d] for d in others]).unique(return_inverse=True)
+    keys = keys_op(rows, [t.shape[d] for d in others])
+    order: Any = slice(None)
+    if dim == n - 1:  # the elements of a group follow each other
+        group = rl.cat((keys.new_zeros(1), (keys[1:] != keys[:-1]).cumsum(0)))
+    else:
+        group = keys.unique(return_inverse=True)[1]
+        order = np.argsort(group.numpy(), kind="stable")
     groups = int(group.max()) + 1
-    order = np.argsort(group.numpy(), kind="stable")
     starts = np.searchsorted(group.numpy()[order], np.arange(groups))
     wide = v.detach().to(rl.float64 if v.dtype is rl.float64 else rl.float32).numpy()
     shift = rl.from_numpy(np.maximum.reduceat(wide[order], starts, axis=0)).to(v.dtype)

@@ -126,9 +126,11 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     # Elements by the place that they are selected to, then in their old order.
     wanted = index.remainder(size) if size else index
     chosen = rl.zeros(size, dtype=rl.bool).index_fill_(0, wanted, True)
-    hit = chosen.index_select(0, p.indices[dim]).nonzero().reshape(-1)
-    line, by_line = p.indices[dim].index_select(0, hit).sort(stable=True)
-    order = hit.index_select(0, by_line)
+    order = chosen.index_select(0, p.indices[dim]).nonzero().reshape(-1)
+    line = p.indices[dim].index_select(0, order)
+    if dim > 0 or not p.coalesced:
+        line, by_line = line.sort(stable=True)
+        order = order.index_select(0, by_line)
     starts = crow_op(line, size)
     first = starts.index_select(0, wanted)
     count = starts.index_select(0, wanted + 1) - first
