@@ -271,7 +271,7 @@ void Task::select(const std::vector<Input>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Edge& e = inputs[i].edge;
     captures.push_back({e.index, {}, kNone});
-    if (!e.node) raise(PyExc_RuntimeError, "One of the differentiated Tensors does not require grad");
+    if (!e.node) raise(PyExc_RuntimeError, "One of the differentiated Tensors does not require grad (input %zu).", i);
     oldest = std::min(oldest, e.node->sequence);
     int32_t found = find(e.node);
     uint32_t slot = found == kNone ? open(e.node) : static_cast<uint32_t>(found);

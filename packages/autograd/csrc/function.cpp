@@ -156,7 +156,8 @@ Ref<> wrap_output(FunctionNode* n, PyObject* o, uint32_t index, PyObject* args, 
     return out;
   }
   if (dirty && is_input) {
-    check_inplace(tensor(out));
+    const Refusal refusal = refusal_of_write(tensor(out));
+    if (refusal != Refusal::None) refuse_write(tensor(out), refusal, name_of(n));
     if (tensor(out)->base && (n->noutputs > 1 || PyTuple_GET_ITEM(args, 0) != o))
       raise(PyExc_RuntimeError,
             "%s: a view that is marked dirty must be the first argument and the only output. clone() it before.",

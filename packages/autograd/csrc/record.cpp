@@ -104,9 +104,15 @@ bool same_geometry(const Tensor* t, const Geometry& g) {
          std::equal(t->strides, t->strides + t->ndim, g.strides);
 }
 
+void check_inplace(const Call& c) {
+  const Tensor* self = c.args[0].tensor;
+  const Refusal refusal = refusal_of_write(self);
+  if (refusal != Refusal::None) refuse_write(self, refusal, base_name(c.op) + (c.inplace ? "_" : ""));
+}
+
 PyObject* record_inplace(Call& c, Rule* rule) {
   Tensor* self = c.args[0].tensor;
-  check_inplace(self);
+  check_inplace(c);
   Edges edges;
   collect_edges(rule, c.args, edges);
   Recorded r{rule, c.args, nullptr, 1, edges.v, edges.n};
@@ -203,7 +209,7 @@ PyObject* guard_inference(Call& c, void*) {
 
 PyObject* inplace_composite(Call& c) {
   Tensor* self = c.args[0].tensor;
-  check_inplace(self);
+  check_inplace(c);
   Ref<> before = call(ops::clone, {arg(self)});
   c.args[0] = arg(tensor(before));
   c.inplace = false;

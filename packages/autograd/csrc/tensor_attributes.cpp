@@ -27,7 +27,9 @@ Ref<> size_list(int ndim, const int64_t* sizes) {
 
 Ref<> implicit_gradient(const Geometry& t) {
   if (!std::all_of(t.sizes, t.sizes + t.ndim, [](int64_t n) { return n == 1; }))
-    raise(PyExc_RuntimeError, "grad can be implicitly created only for scalar outputs");
+    raise(PyExc_RuntimeError,
+          "grad can be implicitly created only for scalar outputs, got a tensor of shape %S. Give its gradient too.",
+          size_list(t.ndim, t.sizes).get());
   if (is_complex(t.dtype)) {
     const char* name = t.dtype == DType::Complex64 ? "complex64" : "complex128";
     raise(PyExc_RuntimeError, "grad can be implicitly created only for real scalar outputs but got rushlight.%s", name);
@@ -99,7 +101,10 @@ struct Pass {
     size_t index = roots.size();
     Edge edge = edge_of(o);
     if (!edge.node)
-      raise(PyExc_RuntimeError, "element %zu of tensors does not require grad and does not have a grad_fn", index);
+      raise(PyExc_RuntimeError,
+            "element %zu of tensors does not require grad and does not have a grad_fn. Compute it from a tensor with "
+            "requires_grad=True, outside of no_grad.",
+            index);
     Geometry like = is_tensor(o) ? geometry_of(as_tensor(o)) : output_geometry(edge);
     keep.push_back(grad == Py_None ? implicit_gradient(like) : explicit_gradient(grad, like, index));
     roots.push_back({edge, keep.back().get()});

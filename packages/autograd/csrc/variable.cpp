@@ -226,31 +226,42 @@ void set_history(Tensor* t, Node* n, uint32_t output_nr) {
   Py_XDECREF(old);
 }
 
-void check_inplace(const Tensor* t) {
-  if (!requires_grad(t)) return;
-  if (t->base) {
-    if (t->flags & kNoGradView)
+Refusal refusal_of_write(const Tensor* t) {
+  if (!requires_grad(t)) return Refusal::None;
+  if (!t->base) return t->grad_fn ? Refusal::None : Refusal::Leaf;
+  if (t->flags & kNoGradView) return Refusal::NoGradView;
+  if (!t->base->grad_fn && (t->base->flags & kRequiresGrad)) return Refusal::ViewOfLeaf;
+  auto* n = reinterpret_cast<Node*>(t->grad_fn);
+  return n && n->noutputs > 1 ? Refusal::OneOfSeveral : Refusal::None;
+}
+
+void refuse_write(const Tensor* t, Refusal refusal, const std::string& writer) {
+  const char* who = writer.c_str();
+  switch (refusal) {
+    case Refusal::NoGradView:
+      raise(
+          PyExc_RuntimeError,
+          "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
+          "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+          "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+          "outside (if you want the inplace to be tracked). (%s)",
+          who);
+    case Refusal::ViewOfLeaf:
       raise(PyExc_RuntimeError,
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
-            "use case is "
-            "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-            "inplace either "
-            "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
-            "the inplace "
-            "to be tracked).");
-    if (!t->base->grad_fn && (t->base->flags & kRequiresGrad))
-      raise(PyExc_RuntimeError, "a view of a leaf Variable that requires grad is being used in an in-place operation.");
-    auto* n = reinterpret_cast<Node*>(t->grad_fn);
-    if (n && n->noutputs > 1)
+            "a view of a leaf Variable that requires grad is being used in an in-place operation. (%s) Write inside of "
+            "no_grad, or to a clone.",
+            who);
+    case Refusal::OneOfSeveral:
       raise(PyExc_RuntimeError,
             "Output %u of %s is a view and is being modified inplace. This view is the output of a function that "
-            "returns multiple "
-            "views. Such functions do not allow the output views to be modified inplace. You should replace the "
-            "inplace operation "
-            "by an out-of-place one.",
-            t->output_nr, name_of(n));
-  } else if (!t->grad_fn) {
-    raise(PyExc_RuntimeError, "a leaf Variable that requires grad is being used in an in-place operation.");
+            "returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
+            "replace the inplace operation by an out-of-place one. (%s)",
+            t->output_nr, name_of(reinterpret_cast<const Node*>(t->grad_fn)), who);
+    default:
+      raise(PyExc_RuntimeError,
+            "a leaf Variable that requires grad is being used in an in-place operation. (%s) Write inside of no_grad, "
+            "or use the operator that returns a new tensor.",
+            who);
   }
 }
 

@@ -1,5 +1,7 @@
 // What autograd knows of a tensor: its gradient, where its gradient comes from, and how in-place writes change that.
 #pragma once
+#include <string>
+
 #include "node.h"
 
 namespace rl {
@@ -33,8 +35,10 @@ Edge gradient_edge(Tensor*);
 void set_history(Tensor*, Node*, uint32_t output_nr);
 // The same after an in-place write by `node`, whose first edge is the tensor's gradient edge of before.
 void rebase_history(Tensor*, Node*);
-// Refuses in-place writes to leaves, views of leaves and other views that cannot be differentiated.
-void check_inplace(const Tensor*);
+// Why a tensor may not be written to in place: leaves, views of leaves and views that cannot be differentiated.
+enum class Refusal { None, NoGradView, ViewOfLeaf, OneOfSeveral, Leaf };
+Refusal refusal_of_write(const Tensor*);
+[[noreturn]] void refuse_write(const Tensor*, Refusal, const std::string& writer);
 
 bool is_accumulate(const Node*);
 // The tensor's hooks on its gradient, where they are kept: with a leaf, or on the node that made it.
