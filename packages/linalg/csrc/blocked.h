@@ -9,10 +9,11 @@
 
 namespace rl {
 
-constexpr int64_t kBlock = 32;  // columns that LAPACK factors at once
-// The order from which this is faster than LAPACK; complex products are not fast enough for it but in QR.
+constexpr int64_t kBlock = 64;    // columns of LU, and rows of Cholesky, that LAPACK factors at once
+constexpr int64_t kQrBlock = 32;  // columns of QR
+// The order from which this is faster than LAPACK.
 template <class T>
-constexpr int64_t kBlockedFrom = kComplex<T> ? INT64_MAX : 96;
+constexpr int64_t kBlockedFrom = kComplex<T> ? 192 : 96;
 constexpr int64_t kBlockedQrFrom = 96;
 
 // A matrix with any strides; the dtype's gemm takes them.
@@ -248,10 +249,10 @@ class Reflectors {
   Matrix<T> adjoint_{nullptr, 0};
 };
 
-// LAPACK's geqrf: columns in blocks of kBlock.
+// LAPACK's geqrf: columns in blocks of kQrBlock.
 template <class T>
 void factor_qr(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
-  const int64_t least = std::min(m, n), columns = least < kBlockedQrFrom ? n : kBlock;
+  const int64_t least = std::min(m, n), columns = least < kBlockedQrFrom ? n : kQrBlock;
   std::vector<T> work(static_cast<size_t>(columns * 64));
   for (int64_t j = 0; j < least; j += columns) {
     const int64_t k = columns == n ? n : std::min(columns, least - j);
@@ -274,10 +275,10 @@ void apply_q(bool adjoint, int64_t m, int64_t n, int64_t k, T* a, int64_t lda, T
       lapack<T>.ormqr(&side, &op, &height, &width, &number, a, &ld_a, tau, c, &ld_c, work.data(), &size, &info);
     return;
   }
-  const int64_t blocks = (k + kBlock - 1) / kBlock;
+  const int64_t blocks = (k + kQrBlock - 1) / kQrBlock;
   for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t j = (adjoint ? b : blocks - 1 - b) * kBlock;
-    Reflectors<T>(m - j, std::min(kBlock, k - j), a + j * (lda + 1), lda, tau + j).apply(adjoint, n, c + j, ldc);
+    const int64_t j = (adjoint ? b : blocks - 1 - b) * kQrBlock;
+    Reflectors<T>(m - j, std::min(kQrBlock, k - j), a + j * (lda + 1), lda, tau + j).apply(adjoint, n, c + j, ldc);
   }
 }
 
@@ -296,9 +297,10 @@ void make_q(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, T* tau) {
     std::fill(a + j * lda, a + j * lda + m, T(0));
     a[j * (lda + 1)] = T(1);
   }
-  for (int64_t b = (k + kBlock - 1) / kBlock - 1; b >= 0; --b) {  // columns before j are those of the identity still
-    const int64_t j = b * kBlock;
-    Reflectors<T>(m - j, std::min(kBlock, k - j), factors.data() + j * (lda + 1), lda, tau + j)
+  for (int64_t b = (k + kQrBlock - 1) / kQrBlock - 1; b >= 0;
+       --b) {  // columns before j are those of the identity still
+    const int64_t j = b * kQrBlock;
+    Reflectors<T>(m - j, std::min(kQrBlock, k - j), factors.data() + j * (lda + 1), lda, tau + j)
         .apply(false, n - j, a + j * (lda + 1), lda);
   }
 }
