@@ -1,6 +1,9 @@
 // Kernels of the optimiser steps: one pass over each parameter.
+#include <cmath>
+
 #include "bind.h"
 #include "kernels/norm.h"
+#include "kernels/optim.h"
 
 namespace rl {
 namespace {
@@ -99,11 +102,123 @@ PyObject* adam_kernel(Call& c) {
   return Py_NewRef(Py_None);
 }
 
+// The step of all parameters by a kernel of OptimTable. The arguments are params, grads, `states` lists of tensors of
+// their size and `scalars` lists of one number for each, the last of them how often it was stepped. prepare(s, number
+// of the step, the parameter's scalars, numbers) fills in what holds for the parameter as a whole. `numbers` are the
+// arguments after the lists, the first is lr; `decay`, `maximize` and `decoupled` say where others are, -1: nowhere.
+template <class F>
+PyObject* step_each(Call& c, int states, int scalars, void (*const kernel[2])(const OptimStep&), int decay,
+                    int maximize, int decoupled, F&& prepare) {
+  const Arg &params = c.args[0], &grads = c.args[1], *numbers = c.args + 2 + states + scalars;
+  bool plain = is_plain(params, {&grads});
+  const auto is_used = [&](int k) { return c.args[2 + k].kind == Kind::Tensors && c.args[2 + k].count > 0; };
+  // Of three lists the last two may be empty.
+  for (int k = 0; plain && k < states; ++k)
+    plain = is_used(k) ? is_plain(params, {&c.args[2 + k]}) : states == 3 && k > 0;
+  for (int k = states; plain && k < states + scalars; ++k) {
+    for (int i = 0; plain && i < params.count; ++i) {
+      const Tensor* t = item(c.args[2 + k], i);
+      plain = t != nullptr && t->is_cpu() && t->numel == 1 && t->dtype == DType::Float32 && !t->storage->read_only;
+    }
+  }
+  if (!plain) return run_by_name(c);
+  const double lr = numbers[0].to_double(), weight_decay = numbers[decay].to_double();
+  const bool is_decoupled = decoupled >= 0 && numbers[decoupled].to_bool();
+  OptimStep s{};
+  s.shrink = is_decoupled ? 1 - lr * weight_decay : 1, s.decay = is_decoupled ? 0 : weight_decay;
+  s.sign = numbers[maximize].to_bool() ? -1 : 1;
+  for (int i = 0; i < params.count; ++i) {
+    Tensor* param = params.tensors[i];
+    float* scalar[2] = {};
+    for (int k = 0; k < scalars; ++k) scalar[k] = reinterpret_cast<float*>(item(c.args[2 + states + k], i)->data);
+    const double step = static_cast<double>(++*scalar[scalars - 1]);
+    s.n = param->numel, s.param = param->data, s.grad = item(grads, i)->data;
+    for (int k = 0; k < states; ++k) s.state[k] = is_used(k) ? item(c.args[2 + k], i)->data : nullptr;
+    prepare(s, step, scalar[0], numbers);
+    if (!run_unlocked(s.n, [&] { kernel[type_index(param->dtype)](s); })) return nullptr;
+  }
+  return Py_NewRef(Py_None);
+}
+
+// nn::adagrad_step_(params, grads, sums, steps, *, lr, lr_decay, weight_decay, eps, maximize)
+PyObject* adagrad_kernel(Call& c) {
+  return step_each(c, 1, 1, optim_kernels().adagrad, 2, 4, -1, [](OptimStep& s, double step, float*, const Arg* n) {
+    s.rate = n[0].to_double() / (1 + (step - 1) * n[1].to_double());
+    s.number[0] = n[3].to_double();
+  });
+}
+
+// nn::adadelta_step_(params, grads, square_avgs, acc_deltas, steps, *, lr, rho, weight_decay, eps, maximize)
+PyObject* adadelta_kernel(Call& c) {
+  return step_each(c, 2, 1, optim_kernels().adadelta, 2, 4, -1, [](OptimStep& s, double, float*, const Arg* n) {
+    s.rate = n[0].to_double(), s.number[0] = n[1].to_double(), s.number[1] = n[3].to_double();
+  });
+}
+
+// nn::rmsprop_step_(params, grads, square_avgs, momentum_buffers, grad_avgs, steps, *, lr, alpha, weight_decay, eps,
+// momentum, maximize)
+PyObject* rmsprop_kernel(Call& c) {
+  return step_each(c, 3, 1, optim_kernels().rmsprop, 2, 5, -1, [](OptimStep& s, double, float*, const Arg* n) {
+    s.rate = n[0].to_double(), s.number[0] = n[1].to_double(), s.number[1] = n[3].to_double();
+    s.number[2] = n[4].to_double();
+  });
+}
+
+// lr, beta1, beta2, weight_decay, eps, ... of the kernels below.
+void set_betas(OptimStep& s, const Arg* n) {
+  s.number[0] = n[1].to_double(), s.number[1] = n[2].to_double(), s.number[2] = n[4].to_double();
+}
+
+// nn::adamax_step_(params, grads, exp_avgs, exp_infs, steps, *, lr, beta1, beta2, weight_decay, eps, maximize)
+PyObject* adamax_kernel(Call& c) {
+  return step_each(c, 2, 1, optim_kernels().adamax, 3, 5, -1, [](OptimStep& s, double step, float*, const Arg* n) {
+    set_betas(s, n);
+    s.rate = n[0].to_double() / (1 - std::pow(s.number[0], step));
+  });
+}
+
+// nn::nadam_step_(params, grads, exp_avgs, exp_avg_sqs, mu_products, steps, *, lr, beta1, beta2, weight_decay, eps,
+// momentum_decay, maximize, decoupled_weight_decay)
+PyObject* nadam_kernel(Call& c) {
+  return step_each(c, 2, 2, optim_kernels().nadam, 3, 6, 7, [](OptimStep& s, double step, float* mu, const Arg* n) {
+    set_betas(s, n);
+    const double lr = n[0].to_double(), decay = n[5].to_double();
+    const auto momentum = [&](double t) { return s.number[0] * (1 - 0.5 * std::pow(0.96, t * decay)); };
+    const double now = momentum(step), next = momentum(step + 1);
+    *mu = static_cast<float>(static_cast<double>(*mu) * now);
+    const double product = static_cast<double>(*mu);
+    s.rate = lr * (1 - now) / (1 - product);
+    s.number[3] = 1 / std::sqrt(1 - std::pow(s.number[1], step));
+    s.number[4] = lr * next / (1 - product * next);
+  });
+}
+
+// nn::radam_step_(params, grads, exp_avgs, exp_avg_sqs, steps, *, lr, beta1, beta2, weight_decay, eps, maximize,
+// decoupled_weight_decay)
+PyObject* radam_kernel(Call& c) {
+  return step_each(c, 2, 1, optim_kernels().radam, 3, 5, 6, [](OptimStep& s, double step, float*, const Arg* n) {
+    set_betas(s, n);
+    const double power = std::pow(s.number[1], step), longest = 2 / (1 - s.number[1]) - 1;
+    const double length = longest - 2 * step * power / (1 - power);  // of the approximated simple moving average
+    s.rate = n[0].to_double() / (1 - std::pow(s.number[0], step));
+    s.number[3] =
+        length > 5
+            ? std::sqrt((length - 4) * (length - 2) * longest * (1 - power) / ((longest - 4) * (longest - 2) * length))
+            : 0;
+  });
+}
+
 }  // namespace
 
 bool register_optim() {
   return api->register_kernel("nn::sgd_step_", "cpu", sgd_kernel) == 0 &&
-         api->register_kernel("nn::adam_step_", "cpu", adam_kernel) == 0;
+         api->register_kernel("nn::adam_step_", "cpu", adam_kernel) == 0 &&
+         api->register_kernel("nn::adagrad_step_", "cpu", adagrad_kernel) == 0 &&
+         api->register_kernel("nn::adadelta_step_", "cpu", adadelta_kernel) == 0 &&
+         api->register_kernel("nn::adamax_step_", "cpu", adamax_kernel) == 0 &&
+         api->register_kernel("nn::nadam_step_", "cpu", nadam_kernel) == 0 &&
+         api->register_kernel("nn::radam_step_", "cpu", radam_kernel) == 0 &&
+         api->register_kernel("nn::rmsprop_step_", "cpu", rmsprop_kernel) == 0;
 }
 
 }  // namespace rl
