@@ -688,7 +688,11 @@ class Module(ModuleBase):
                 args = _pre_hook_args(hook(self, args), args)
 
         backward = BackwardHooks(self, pre_hooks, full) if full or pre_hooks else None
-        output = self.forward(*(backward.wrap_inputs(args) if backward else args), **kwargs)
+        try:
+            output = self.forward(*(backward.wrap_inputs(args) if backward else args), **kwargs)
+        except Exception as error:
+            self._explain_error(error, args)
+            raise
         for id_, hook in [*_global_forward_hooks.items(), *self._forward_hooks.items()]:
             done.add(id_)
             changed = self._run_forward_hook(id_, hook, args, kwargs, output)
