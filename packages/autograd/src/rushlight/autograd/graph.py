@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from weakref import WeakSet
 
 from rushlight import Tensor
+from rushlight.plugin import claim as _claim
 
 from . import _C
 from ._C import Node as Node
@@ -286,3 +287,6 @@ def allow_mutation_on_saved_tensors() -> Iterator[_MutationContext]:
     finally:
         _C.set_before_write(None)
         context.clear()
+
+
+_claim(globals())

@@ -10,9 +10,10 @@ from rushlight import (
     sinc as sinc,
     softmax as softmax,
 )
-from rushlight.plugin import require as _require
+from rushlight.plugin import claim as _claim, require as _require
 
 from ._zeros import jn_zeros as jn_zeros
 
 # The functions are the operators of `_ops`, which appear here when the plugin is committed.
 _require("special", "rushlight.special")
+_claim(globals())
