@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -254,37 +255,46 @@ def _top(xp: Any, x: Any, k: int, dim: int = -1, largest: bool = True, sorted: b
     return values[first], order[first]
 
 
+def _distinct(make: Any, dtype: Any, *shape: int) -> Any:
+    """Elements in no order, no two equal: kernels may choose among equals as they like."""
+    if dtype.is_floating_point and dtype.itemsize > 2:
+        return make(*shape)
+    n = math.prod(shape)
+    return make.tensor((np.arange(n) * 7 % 199).reshape(shape)).to(dtype)
+
+
 topk = (
     Op(
         "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
         family=REDUCTION,
-        doc="""The `k` largest (or smallest) elements along `dim`, in order, and where they are; the first of equals.
+        doc="""The `k` largest (or smallest) elements along `dim`, in order, and where they are.
 
         Args:
             input: Real tensor.
             k: How many, at most the size of `dim`.
             dim: Dimension to search along.
             largest: False for the smallest.
-            sorted: Accepted for PyTorch's sake: the result is always in order.
+            sorted: Whether the result is in order; otherwise it is as the selection leaves it.
 
         Returns:
-            (values, indices) with size `k` in `dim`.
+            (values, indices) with size `k` in `dim`. Of equal elements the CPU chooses those that PyTorch chooses.
         """,
     )
     .array(lambda xp, x, k, dim, largest, sorted: _top(xp, x, k, dim, largest))
     .grad(self=_AT_PLACE)
     .samples(
         lambda make, dtype: (
-            Sample((make(*shape), k, dim), {"largest": largest})
+            Sample((_distinct(make, dtype, *shape), k, dim), {"largest": largest})
             for shape, k, dim in (
                 ((5,), 2, 0),
                 ((3, 4), 3, 1),
                 ((3, 4), 3, 0),
                 ((2, 3, 4), 0, 1),
-                ((200,), 2, -1),
+                ((199,), 2, -1),
                 ((), 1, 0),
             )
             for largest in (True, False)
+            if dtype != _C.bool
         ),
         partial(_top, np),
     )
@@ -316,7 +326,21 @@ kthvalue = (
     )
     .array(lambda xp, x, k, dim, keepdim: _picked(xp, x, dim, keepdim, k - 1))
     .grad(self=_AT_REDUCED_PLACE)
-    .samples(_along(1), lambda x, k, dim: _picked(np, x, dim, False, k - 1))
+    .samples(
+        lambda make, dtype: (
+            Sample((_distinct(make, dtype, *shape), k, dim))
+            for shape, k, dim in (
+                ((5,), 1, -1),
+                ((3, 4), 2, 0),
+                ((3, 4), 4, 1),
+                ((2, 3, 4), 3, 1),
+                ((199,), 70, 0),
+                ((), 1, 0),
+            )
+            if dtype != _C.bool
+        ),
+        lambda x, k, dim: _picked(np, x, dim, False, k - 1),
+    )
 )
 median = (
     Op(
