@@ -346,7 +346,7 @@ rmsprop_step_ = (
         "One step of RMSprop, with the variance of the gradient for its square where there are `grad_avgs`.",
     )
     .composite(rmsprop_step_composite)
-    .samples(_samples(1, 2, alpha=0.9, weight_decay=0.1, momentum=0.9))
+    .samples(_samples(1, 2, 3, alpha=0.9, weight_decay=0.1, momentum=0.9))
 )
 
 
