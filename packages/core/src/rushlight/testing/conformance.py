@@ -14,6 +14,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -99,14 +100,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("op", all_ops(), ids=lambda op: op.name)
 
 
-def call(op: Any, sample: Sample, **more: Any) -> Any:
-    """Runs an operator, with the errors of an absent kernel or dtype as skips."""
+@contextmanager
+def skip_unsupported() -> Iterator[None]:
+    """The errors of an absent kernel or dtype are skips."""
     try:
-        return op.operator(*sample.args, **sample.kwargs, **more)
+        yield
     except RuntimeError as error:
         if not UNSUPPORTED.search(str(error)):
             raise
         pytest.skip(str(error))
+
+
+def call(op: Any, sample: Sample, **more: Any) -> Any:
+    """Runs an operator where there is a kernel for it."""
+    with skip_unsupported():
+        return op.operator(*sample.args, **sample.kwargs, **more)
 
 
 def implementation(op: Any, device: str) -> str:
@@ -342,7 +350,8 @@ def gradients(autograd: Any, op: Any, sample: Sample, leaves: list[Any]) -> tupl
     """Of the sum of all results with respect to what the samples were made from."""
     outputs = [tensor for tensor in tensors(call(op, sample)) if tensor.requires_grad]
     assert outputs, f"no result requires a gradient: {sample}"
-    return autograd.grad(outputs, leaves, [torch.ones_like(tensor) for tensor in outputs], allow_unused=True)
+    with skip_unsupported():
+        return autograd.grad(outputs, leaves, [torch.ones_like(tensor) for tensor in outputs], allow_unused=True)
 
 
 def test_errors(op: Any, device: str) -> None:

@@ -638,6 +638,9 @@ pca_lowrank = (
 )
 
 
+_MOST_ROUNDS = 1000
+
+
 def _svd_lowrank(A: Any, q: int | None, niter: int | None, M: Any) -> Any:
     import rushlight
 
@@ -647,6 +650,8 @@ def _svd_lowrank(A: Any, q: int | None, niter: int | None, M: Any) -> Any:
     q, niter = 6 if q is None else q, 2 if niter is None else niter
     if q < 0 or niter < 0:
         raise ValueError(f"svd_lowrank: q and niter are not negative, got q={q} and niter={niter}.")
+    if niter > _MOST_ROUNDS:
+        raise ValueError(f"svd_lowrank: niter is at most {_MOST_ROUNDS}, got niter={niter}. A few rounds converge.")
     if M is not None:
         A = A - M
     flipped = A.shape[-2] < A.shape[-1]

@@ -51,8 +51,9 @@ def ctc_scores_composite(
     start[:, 0] = 0
     scores, history = start, []
     for step in range(steps):
-        scores = rl.where((step < input_lengths).unsqueeze(1), _reached(scores, skips) + emitted[step], scores)
-        history.append(scores)
+        goes_on = (step < input_lengths).unsqueeze(1)
+        scores = rl.where(goes_on, _reached(scores, skips) + emitted[step], scores)
+        history.append(rl.where(goes_on, scores, _NEVER))
     last = 2 * target_lengths.unsqueeze(1)
     label = rl.where(target_lengths > 0, scores.gather(1, (last - 1).clamp(min=0)).squeeze(1), _NEVER)
     label = rl.where(input_lengths > 0, label, _NEVER)

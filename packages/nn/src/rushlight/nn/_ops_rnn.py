@@ -410,7 +410,7 @@ def _stack_samples(cell: int, packed: bool) -> Callable[..., Any]:
         ]
         states = [make(4, 2, hidden) for _ in range(2 if cell == LSTM else 1)]
         hx = states if cell == LSTM else states[0]
-        data = (make(3, 2), rl.tensor([2, 1])) if packed else (make(2, 3, 2),)
+        data = (make(3, 2), make.tensor([2, 1])) if packed else (make(2, 3, 2),)
         yield Sample((*data, hx, params, True, 2, 0.0, False, True, *(() if packed else (True,))))
 
     return samples

@@ -255,7 +255,7 @@ class RNNBase(Module):
         self.check_forward_args(data, self._as_hx(states), batch_sizes)
         settings = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
         if packed:
-            out, *last = self._operator(data, batch_sizes, self._as_hx(states), *settings)
+            out, *last = self._operator(data, batch_sizes.to(data.device), self._as_hx(states), *settings)
             hidden = self.permute_hidden(self._as_hx(tuple(last)), back)
             return type(input)(out, batch_sizes, order, back), hidden
         out, *last = self._operator(data, self._as_hx(states), *settings, self.batch_first)
