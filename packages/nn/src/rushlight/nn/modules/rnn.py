@@ -254,7 +254,7 @@ class RNNBase(Module):
             states = self._states(self.permute_hidden(self._as_hx(states), order))
         self.check_forward_args(data, self._as_hx(states), batch_sizes)
         settings = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
-        if packed:
+        if batch_sizes is not None:
             out, *last = self._operator(data, batch_sizes.to(data.device), self._as_hx(states), *settings)
             hidden = self.permute_hidden(self._as_hx(tuple(last)), back)
             return type(input)(out, batch_sizes, order, back), hidden
