@@ -45,7 +45,7 @@ def documented() -> Iterator[tuple[str, object]]:
             continue
         module = importlib.import_module(module_info.name)
         for name, value in [("", module), *vars(module).items()]:
-            origin = getattr(value, "__module__", module_info.name)
+            origin = getattr(value, "__module__", "") if name else module_info.name
             if id(value) in seen or not str(origin).startswith("rushlight"):
                 continue
             seen.add(id(value))
@@ -63,7 +63,7 @@ def run_docstrings(runner: doctest.DocTestRunner) -> int:
     for name, value in documented():
         text = getattr(value, "__doc__", None)
         if not isinstance(text, str) or ">>>" not in text or text is type(value).__doc__:
-            continue  # nothing of its own, as a constant that is an array
+            continue  # nothing of its own, as an instance shows its class's
         count += 1
         namespace = {"rushlight": package, "torch": package}
         runner.run(parser.get_doctest(text, namespace, name, None, 0))
