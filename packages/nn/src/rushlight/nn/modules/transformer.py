@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import rushlight as rl
 from rushlight import Tensor
@@ -67,31 +67,32 @@ def _is_causal(mask: Tensor | None, is_causal: bool | None, size: int) -> bool:
 class _Layer(Module):
     """What both kinds of layers share: a feed-forward block, and adding what a block gives to its input."""
 
+    _attentions: ClassVar[tuple[str, ...]]
+
     def __init__(
         self,
-        attentions: tuple[str, ...],
         d_model: int,
         nhead: int,
-        dim_feedforward: int,
-        dropout: float,
-        activation: Activation,
-        layer_norm_eps: float,
-        batch_first: bool,
-        norm_first: bool,
-        bias: bool,
-        device: Any,
-        dtype: Any,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
         made: dict[str, Any] = {"device": device, "dtype": dtype}
-        for name in attentions:
+        for name in self._attentions:
             attention = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **made)
             setattr(self, name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, bias, **made)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **made)
         self.norm_first = norm_first
-        blocks = range(1, len(attentions) + 2)
+        blocks = range(1, len(self._attentions) + 2)
         for i in blocks:
             setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **made))
         for i in blocks:
@@ -133,24 +134,7 @@ class TransformerEncoderLayer(_Layer):
         torch.Size([5, 2, 16])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            ("self_attn",), d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
-            norm_first, bias, device, dtype,
-        )  # fmt: skip
+    _attentions = ("self_attn",)
 
     def forward(
         self,
@@ -201,24 +185,7 @@ class TransformerDecoderLayer(_Layer):
         torch.Size([5, 2, 16])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            ("self_attn", "multihead_attn"), d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
-            batch_first, norm_first, bias, device, dtype,
-        )  # fmt: skip
+    _attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
