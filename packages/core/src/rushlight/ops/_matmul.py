@@ -11,6 +11,8 @@ import numpy as np
 
 from .._op import COMPOSITE, Op, Sample
 
+_ROUNDED_SUM = {"float16": (1e-2, 0.1), "bfloat16": (5e-2, 1.0)}  # products of 200 and more are rounded on the way
+
 mm = (
     Op(
         "mm(Tensor self, Tensor mat2) -> Tensor",
@@ -119,18 +121,34 @@ addbmm = (
         "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
         exact=True,
         family=COMPOSITE,
-        inplace=True,
         doc="`beta * input + alpha * (batch1 @ batch2).sum(0)`.",
     )
-    .composite(
-        lambda self, batch1, batch2, *, beta, alpha: _add_scaled(
-            self, bmm.operator(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha
-        )
-    )
+    .composite(lambda self, batch1, batch2, *, beta, alpha: _addbmm(self, batch1, batch2, beta, alpha))
     .samples(
         lambda make, dtype: (Sample((make(3, 5), make(2, 3, 4), make(2, 4, 5)), {"beta": 2, "alpha": 3}),),
         lambda c, a, b, beta, alpha: beta * c + alpha * (a @ b).sum(0),
-        tolerance={"float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2)},  # the sum is rounded on the way
+        tolerance=_ROUNDED_SUM,
+    )
+)
+addbmm_ = (
+    Op(
+        "addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
+        exact=True,
+        family=COMPOSITE,
+        function=False,
+        doc="""`addbmm` in place. Unlike in `addmm_` and `baddbmm_` a smaller tensor grows, into memory of its own.
+
+        Raises:
+            RuntimeError: Ranks, sizes or dtypes do not fit, or a tensor in a graph would have to grow.
+        """,
+    )
+    .composite(lambda self, batch1, batch2, *, beta, alpha: _addbmm_(self, batch1, batch2, beta, alpha))
+    .samples(
+        lambda make, dtype: (
+            Sample((make(*c), make(2, 3, 4), make(2, 4, 5)), {"beta": 2, "alpha": 3}) for c in ((3, 5), (5,), ())
+        ),
+        lambda c, a, b, beta, alpha: beta * c + alpha * (a @ b).sum(0),
+        tolerance=_ROUNDED_SUM,
     )
 )
 outer = (
@@ -260,6 +278,27 @@ def _add_scaled(self: Any, product: Any, beta: Any, alpha: Any) -> Any:
 
     product = scaled(product, alpha)
     return product if beta == 0 else scaled(self, beta).expand(product.shape) + product
+
+
+def _addbmm(self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    if self.dtype != batch1.dtype:
+        raise RuntimeError(
+            f"addbmm: input and batch1 must have the same dtype, got input={self.dtype} and batch1={batch1.dtype}. "
+            "Convert one with .to(dtype)."
+        )
+    return _add_scaled(self, bmm.operator(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
+
+
+def _addbmm_(self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    total = _addbmm(self, batch1, batch2, beta, alpha)
+    if self.shape == total.shape:
+        return self.copy_(total)
+    if total.requires_grad:
+        raise RuntimeError(
+            f"addbmm_: a tensor in a graph cannot grow, got input of shape {tuple(self.shape)} for a result of shape "
+            f"{tuple(total.shape)}. Use addbmm, which returns a new tensor."
+        )
+    return self.set_(total)
 
 
 def _outer(a: Any, b: Any) -> Any:

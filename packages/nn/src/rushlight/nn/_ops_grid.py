@@ -210,23 +210,33 @@ def _check_grid(name: str, input: Tensor, grid: Tensor, mode: int, padding: int)
         raise NotImplementedError(f'"{name}" not implemented for {input.dtype}. Convert the input to floats.')
 
 
-def grid_sampler_composite(input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
-    _check_grid("grid_sampler", input, grid, mode, padding)
-    return grid_sample.operator(input, grid, mode, padding, align_corners)
+def _grid_sampler(name: str, ranks: Sequence[int], image: str) -> Op:
+    def composite(input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
+        if len(ranks) == 1 and input.dim() != ranks[0]:
+            raise RuntimeError(
+                f"{name}(): expected {ranks[0]}D input and grid with same number of dimensions, but got input with "
+                f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+            )
+        _check_grid(name, input, grid, mode, padding)
+        return grid_sample.operator(input, grid, mode, padding, align_corners)
 
-
-grid_sampler = (
-    Op(
-        "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)"
-        " -> Tensor",
-        family=COMPOSITE,
-        method=False,
-        out=False,
-        doc="The elements of an image at the places of a grid, see `rushlight.nn.functional.grid_sample`.",
+    return (
+        Op(
+            f"{name}(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)"
+            " -> Tensor",
+            family=COMPOSITE,
+            method=False,
+            out=False,
+            doc=f"The elements of {image} at the places of a grid, see `rushlight.nn.functional.grid_sample`.",
+        )
+        .composite(composite)
+        .samples(lambda make, dtype: (s for s in _grid_samples(make, dtype) if s.args[0].dim() in ranks))
     )
-    .composite(grid_sampler_composite)
-    .samples(_grid_samples)
-)
+
+
+grid_sampler = _grid_sampler("grid_sampler", (4, 5), "an image or a volume")
+grid_sampler_2d = _grid_sampler("grid_sampler_2d", (4,), "an image")
+grid_sampler_3d = _grid_sampler("grid_sampler_3d", (5,), "a volume")
 
 
 def _centres(size: int, align_corners: bool, like: Tensor) -> Tensor:
