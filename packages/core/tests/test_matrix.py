@@ -34,6 +34,17 @@ def test_cross_errors(a, b, dim):
         torch.cross(a, b, dim)
 
 
+def test_addbmm_in_place_grows_a_smaller_tensor():
+    a, b = torch.randn(2, 3, 4, dtype=torch.float64), torch.randn(2, 4, 5, dtype=torch.float64)
+    for shape in ((3, 5), (5,), (3, 1), ()):
+        x = torch.randn(shape, dtype=torch.float64)
+        expected = 2 * x + 3 * (a @ b).sum(0)
+        assert x.addbmm_(a, b, beta=2, alpha=3) is x
+        torch.testing.assert_close(x, expected)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        torch.zeros(3, 5).addbmm_(a, b)
+
+
 def test_kron_of_products():
     a, b, c, d = (torch.randn(2, 2, dtype=torch.float64) for _ in range(4))
     assert torch.allclose(torch.kron(a, b) @ torch.kron(c, d), torch.kron(a @ c, b @ d))
