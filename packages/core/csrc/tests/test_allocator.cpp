@@ -1,5 +1,6 @@
 // The caching allocator: alignment, reuse, limits, frees on other threads, statistics.
 #include "../allocator.h"
+#include "check.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -13,14 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #endif
-
-#define CHECK(x)                                                                 \
-  do {                                                                           \
-    if (!(x)) {                                                                  \
-      std::fprintf(stderr, "%s:%d: CHECK(%s) failed\n", __FILE__, __LINE__, #x); \
-      std::abort();                                                              \
-    }                                                                            \
-  } while (0)
 
 namespace {
 

@@ -1,8 +1,6 @@
 // Scans, sorting and softmax against plain loops, over types, layouts and special values.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -10,14 +8,7 @@
 #include "../kernels/scan.h"
 #include "../kernels/softmax.h"
 #include "../kernels/sort.h"
-
-#define CHECK(x)                                                                 \
-  do {                                                                           \
-    if (!(x)) {                                                                  \
-      std::fprintf(stderr, "%s:%d: CHECK(%s) failed\n", __FILE__, __LINE__, #x); \
-      std::abort();                                                              \
-    }                                                                            \
-  } while (0)
+#include "check.h"
 
 namespace {
 

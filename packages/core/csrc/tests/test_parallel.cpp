@@ -1,5 +1,6 @@
 // The thread pool: coverage of the range, nesting, exceptions, concurrent callers, fork.
 #include "../parallel.h"
+#include "check.h"
 
 #include <atomic>
 #include <cstdio>
@@ -12,14 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #endif
-
-#define CHECK(x)                                                                 \
-  do {                                                                           \
-    if (!(x)) {                                                                  \
-      std::fprintf(stderr, "%s:%d: CHECK(%s) failed\n", __FILE__, __LINE__, #x); \
-      std::abort();                                                              \
-    }                                                                            \
-  } while (0)
 
 namespace {
 

@@ -1,6 +1,7 @@
 // Random numbers: the generator against the C++ standard, streams against PyTorch's documented values, moments.
 #include "../random/random.h"
 #include "../random/random_isa.h"
+#include "check.h"
 
 #include <cmath>
 #include <cstdio>
@@ -9,14 +10,6 @@
 #include <random>
 #include <stdexcept>
 #include <vector>
-
-#define CHECK(x)                                                                 \
-  do {                                                                           \
-    if (!(x)) {                                                                  \
-      std::fprintf(stderr, "%s:%d: CHECK(%s) failed\n", __FILE__, __LINE__, #x); \
-      std::abort();                                                              \
-    }                                                                            \
-  } while (0)
 
 namespace {
 

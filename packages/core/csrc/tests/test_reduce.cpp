@@ -2,21 +2,12 @@
 #include "../kernels/reduce.h"
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <vector>
 
 #include "../parallel.h"
-
-#define CHECK(x)                                                                 \
-  do {                                                                           \
-    if (!(x)) {                                                                  \
-      std::fprintf(stderr, "%s:%d: CHECK(%s) failed\n", __FILE__, __LINE__, #x); \
-      std::abort();                                                              \
-    }                                                                            \
-  } while (0)
+#include "check.h"
 
 namespace {
 
