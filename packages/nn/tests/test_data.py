@@ -16,6 +16,7 @@ from rushlight.utils.data import (
     IterableDataset,
     RandomSampler,
     SequentialSampler,
+    StackDataset,
     Subset,
     SubsetRandomSampler,
     TensorDataset,
@@ -59,6 +60,29 @@ def test_tensor_dataset():
     assert [t.tolist() for t in data[3]] == [[6, 7], 3]
     with pytest.raises(AssertionError, match="Size mismatch between tensors"):
         TensorDataset(torch.ones(2), torch.ones(3))
+
+
+def test_datasets_side_by_side():
+    rows = StackDataset(Subset(Numbers(9), [4, 5, 6]), "abc")
+    assert (len(rows), rows[-1], rows[0]) == (3, (6, "c"), (4, "a"))
+    assert rows.__getitems__([2, 0]) == [(6, "c"), (4, "a")]
+    named = StackDataset(x=torch.arange(3.0), pair=pairs(3))
+    (batch,) = DataLoader(named, 3)
+    assert batch["x"].tolist() == [0.0, 1.0, 2.0]
+    assert [part.tolist() for part in batch["pair"]] == [[[0, 1], [2, 3], [4, 5]], [0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "match"),
+    [
+        ((), {}, "At least one dataset"),
+        (("ab",), {"x": "ab"}, "both types are given"),
+        (("ab", "abc"), {}, r"Size mismatch between datasets, got lengths=\[2, 3\]"),
+    ],
+)
+def test_datasets_that_cannot_stand_side_by_side(args, kwargs, match):
+    with pytest.raises(ValueError, match=match):
+        StackDataset(*args, **kwargs)
 
 
 def test_concatenation_and_chains():

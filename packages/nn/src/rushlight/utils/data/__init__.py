@@ -9,6 +9,7 @@ from rushlight.utils.data.dataset import (
     ConcatDataset as ConcatDataset,
     Dataset as Dataset,
     IterableDataset as IterableDataset,
+    StackDataset as StackDataset,
     Subset as Subset,
     TensorDataset as TensorDataset,
     random_split as random_split,

@@ -14,7 +14,16 @@ from rushlight import Tensor
 if TYPE_CHECKING:
     from rushlight import Generator
 
-__all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "Subset", "TensorDataset", "random_split"]
+__all__ = [
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "StackDataset",
+    "Subset",
+    "TensorDataset",
+    "random_split",
+]
 
 T = TypeVar("T", covariant=True)
 
@@ -69,6 +78,68 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
             return None
         index = rl.tensor(indices)
         return [tensor[index] for tensor in self.tensors]
+
+
+class StackDataset(Dataset[Any]):
+    """Datasets side by side; a sample is a tuple, or a dict, of one sample of each.
+
+    Args:
+        *args: Datasets of one length, for samples that are tuples.
+        **kwargs: Datasets of one length by name, for samples that are dicts.
+
+    Raises:
+        ValueError: Both kinds are given, or none, or the lengths differ.
+
+    Example:
+        >>> from rushlight.utils.data import StackDataset
+        >>> StackDataset(image=["a", "b"], label=[0, 1])[1]
+        {'image': 'b', 'label': 1}
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args and kwargs:
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input/output, but both "
+                f"types are given: {len(args)} args and kwargs={sorted(kwargs)}. Name all datasets or none."
+            )
+        self.datasets: Any = args or kwargs
+        if not self.datasets:
+            raise ValueError("At least one dataset should be passed")
+        lengths = [len(dataset) for dataset in args or kwargs.values()]
+        if min(lengths) != max(lengths):
+            raise ValueError(
+                f"Size mismatch between datasets, got lengths={lengths}. Take a Subset of the longer ones."
+            )
+        self._length = lengths[0]
+
+    def _samples(self, parts: Any) -> Any:
+        return tuple(parts) if isinstance(self.datasets, tuple) else dict(zip(self.datasets, parts, strict=True))
+
+    @property
+    def _parts(self) -> Iterable[Any]:
+        return self.datasets if isinstance(self.datasets, tuple) else self.datasets.values()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._samples(dataset[index] for dataset in self._parts)
+
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        """A list of samples.
+
+        Raises:
+            ValueError: The ``__getitems__`` of a dataset gives another number of samples.
+        """
+        columns = []
+        for dataset in self._parts:
+            many = getattr(dataset, "__getitems__", None)
+            columns.append(many(indices) if callable(many) else [dataset[i] for i in indices])
+            if len(columns[-1]) != len(indices):
+                raise ValueError(
+                    f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(columns[-1])}"
+                )
+        return [self._samples(row) for row in zip(*columns, strict=True)]
+
+    def __len__(self) -> int:
+        return self._length
 
 
 class ConcatDataset(Dataset[T]):
