@@ -183,60 +183,53 @@ void for_lines(bool packed, int64_t lines, int64_t n, F&& f) {
 
 // ---- Selection out of many ----
 
-constexpr int64_t kFewItems = 32;    // are kept in order, one by one
-constexpr int64_t kLongLine = 8192;  // from which elements are looked through in blocks
 constexpr int64_t kManyItems = 512;  // from which the room of `least_items` is there
+constexpr int64_t kBlockItems = 1024;
 
-// The k least items of a line, in order, for a k that is small beside n: an item is kept if it is below the worst of
-// the best k of those before, which are sought whenever the room is full.
+// The k least items of a line, in order, for a k that is small beside n: of every block those are kept that do not
+// exceed the worst of the best k of the blocks before. Whether no other k items would do.
 template <class Item, class T>
-void least_items(DType dtype, const T* x, int64_t stride, int64_t n, Item* items, int64_t k, bool flip) {
+bool least_items(DType dtype, const T* x, int64_t stride, int64_t n, Item* items, int64_t k, bool flip) {
   using Key = decltype(key_of(x[0]));
   static const SortTable table = [] {
     SortTable filled;
     RL_ISA_CALL(fill_sort, filled);
     return filled;
   }();
-  const auto next_below = table.next_below[static_cast<int>(dtype)];
+  const auto bound_of_least = table.bound_of_least[static_cast<int>(dtype)];
+  const auto places_up_to = table.places_up_to[static_cast<int>(dtype)];
   const Key mask = flip ? static_cast<Key>(Item::kMask) : 0;
   const int64_t room = 4 * k + 64;
   Key worst = ~Key{0};
+  bool tied = false;  // an item that is not kept has the key `worst`
   int64_t kept = 0;
-  // Of a short line the k-th of the least keys of some lanes bounds the k-th of all from the start.
-  bool bounded = false;
-  if (stride == 1 && n < kLongLine && 4 * k <= SortTable::kLanes) {
-    Key minima[SortTable::kLanes];
-    table.lane_minima[static_cast<int>(dtype)](x, n, mask, minima);
-    std::nth_element(minima, minima + k - 1, minima + SortTable::kLanes);
-    bounded = minima[k - 1] != worst;
-    if (bounded) worst = minima[k - 1] + 1;
-  }
-  const auto keep_best = [&] {
-    std::nth_element(items, items + k - 1, items + kept);
+  const auto keep_best = [&](auto select) {
+    select();
+    const Key last = static_cast<Key>(items[k - 1].key());
+    tied = (tied && last == worst) ||
+           std::any_of(items + k, items + kept, [&](const Item& i) { return static_cast<Key>(i.key()) == last; });
+    worst = last;
     kept = k;
-    worst = static_cast<Key>(items[k - 1].key());
   };
-  for (int64_t i = 0; i < n; ++i) {
-    if (bounded || (stride == 1 && kept >= k && n >= kLongLine)) {
-      i = next_below(x, i, n, worst, mask);
-      if (i == n) break;
+  T copies[kBlockItems];
+  int32_t places[kBlockItems + 1];
+  for (int64_t begin = 0; begin < n; begin += kBlockItems) {
+    const int64_t count = std::min(kBlockItems, n - begin);
+    const T* block = x + begin * stride;
+    if (stride != 1) {
+      for (int64_t i = 0; i < count; ++i) copies[i] = block[i * stride];
+      block = copies;
     }
-    const Key key = key_of(x[i * stride]) ^ mask;
-    if (key >= worst && (bounded || kept >= k)) continue;  // of equal keys the earlier ones stay
-    if (k <= kFewItems) {
-      int64_t at = std::min(kept, k - 1);
-      for (; at > 0 && items[at - 1].key() > key; --at) items[at] = items[at - 1];
-      items[at] = Item::make(key, i);
-      kept = std::min(kept + 1, k);
-      worst = kept < k ? worst : static_cast<Key>(items[k - 1].key());
-    } else {
-      items[kept++] = Item::make(key, i);
-      if (kept == room) keep_best();
+    if (begin == 0 && k <= SortTable::kLanes) worst = static_cast<Key>(bound_of_least(block, count, k, mask));
+    const int64_t found = places_up_to(block, count, worst, mask, places);
+    for (int64_t i = 0; i < found; ++i) {
+      items[kept++] = Item::make(key_of(block[places[i]]) ^ mask, begin + places[i]);
     }
+    if (kept > room) keep_best([&] { std::nth_element(items, items + k - 1, items + kept); });
   }
-  if (k <= kFewItems) return;
-  if (kept > k) keep_best();
-  std::sort(items, items + k);
+  keep_best([&] { std::sort(items, items + kept); });
+  return !tied && std::adjacent_find(items, items + k,
+                                     [](const Item& a, const Item& b) { return a.key() == b.key(); }) == items + k;
 }
 
 constexpr int kDigit = 11;
@@ -355,15 +348,6 @@ int64_t count_equal(DType dtype, const char* x, int64_t stride, int64_t n, int64
   });
 }
 
-// Whether the best k are the best in one order only.
-template <class Item>
-bool clear_cut(DType dtype, const char* x, int64_t stride, int64_t n, const Item* best, int64_t k) {
-  for (int64_t i = 1; i < k; ++i) {
-    if (best[i - 1].key() == best[i].key()) return false;
-  }
-  return count_equal(dtype, x, stride, n, best[k - 1].index()) == 1;
-}
-
 template <class Item>
 int64_t pick_one(Pick pick, DType dtype, Item* items, Item* spare, int64_t n, int64_t k) {
   if (pick == Pick::Mode) {
@@ -419,10 +403,8 @@ void run_topk(DType dtype, const void* x, void* values, int64_t* indices, int64_
   const bool few = in_order && k * 64 <= n && n >= kManyItems;
   order_lines(
       packs(dtype, n), dtype, x, values, indices, outer, n, inner, k, [&](const char* line, auto* items, auto*) {
-        if (few) {
-          with_type(dtype, line, [&](const auto* from) { least_items(dtype, from, inner, n, items, k, largest); });
-          if (clear_cut(dtype, line, inner, n, items, k)) return items;
-        }
+        const auto clear = [&](const auto* from) { return least_items(dtype, from, inner, n, items, k, largest); };
+        if (few && with_type(dtype, line, clear)) return items;
         load(dtype, line, inner, n, items, largest);
         first_by_key(items, n, k, in_order);
         return items;

@@ -33,9 +33,10 @@ void run_searchsorted(DType dtype, const void* boundaries, const int64_t* sorter
 
 // Per instruction set (sort_isa.cpp).
 struct SortTable {
-  static constexpr int64_t kLanes = 64;
-  void (*lane_minima[kNumDTypes])(const void* x, int64_t n, uint64_t mask, void* minima) = {};
-  int64_t (*next_below[kNumDTypes])(const void* x, int64_t begin, int64_t n, uint64_t bound, uint64_t mask) = {};
+  static constexpr int64_t kLanes = 32;  // the most k, and the least n, of a bound
+  uint64_t (*bound_of_least[kNumDTypes])(const void* x, int64_t n, int64_t k, uint64_t mask) = {};
+  // `places` has room for n + 1.
+  int64_t (*places_up_to[kNumDTypes])(const void* x, int64_t n, uint64_t bound, uint64_t mask, int32_t* places) = {};
 };
 
 }  // namespace rl

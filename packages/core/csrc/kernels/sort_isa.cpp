@@ -6,31 +6,11 @@ namespace rl {
 namespace RL_ISA {
 namespace {
 
-constexpr int64_t kBlock = 32, kLanes = SortTable::kLanes;
+constexpr int64_t kLanes = SortTable::kLanes;
 
-// The first element from x[begin] on whose key, of which `mask` flips bits, is below `bound`; n if there is none.
+// A key that k of n elements do not exceed: the k-th of the least keys of every kLanes-th element.
 template <class T>
-int64_t next_below(const void* elements, int64_t begin, int64_t n, uint64_t bound, uint64_t mask) {
-  using Key = decltype(key_of(T()));
-  const T* x = static_cast<const T*>(elements);
-  const Key limit = static_cast<Key>(bound), flips = static_cast<Key>(mask);
-  for (; begin + kBlock <= n; begin += kBlock) {
-    Key least = ~Key{0};
-    for (int64_t i = begin; i < begin + kBlock; ++i) {
-      const Key key = key_of(x[i]) ^ flips;
-      least = key < least ? key : least;
-    }
-    if (least < limit) break;
-  }
-  for (; begin < n; ++begin) {
-    if ((key_of(x[begin]) ^ flips) < limit) break;
-  }
-  return begin;
-}
-
-// minima[i]: the least key of elements i, i + kLanes, i + 2 kLanes ...; n is at least kLanes.
-template <class T>
-void lane_minima(const void* elements, int64_t n, uint64_t mask, void* minima) {
+uint64_t bound_of_least(const void* elements, int64_t n, int64_t k, uint64_t mask) {
   using Key = decltype(key_of(T()));
   const T* x = static_cast<const T*>(elements);
   const Key flips = static_cast<Key>(mask);
@@ -42,13 +22,45 @@ void lane_minima(const void* elements, int64_t n, uint64_t mask, void* minima) {
       least[i] = key < least[i] ? key : least[i];
     }
   }
-  __builtin_memcpy(minima, least, sizeof least);  // what is left over can only lower them
+  Key bound = 0;
+  for (int64_t i = 0; i < kLanes; ++i) {
+    Key below = 0;
+    for (int64_t j = 0; j < kLanes; ++j) below += least[j] < least[i];
+    if (below < static_cast<Key>(k) && least[i] > bound) bound = least[i];
+  }
+  return bound;
+}
+
+// The places of the elements whose keys do not exceed `bound`; returns how many.
+template <class T>
+int64_t places_up_to(const void* elements, int64_t n, uint64_t bound, uint64_t mask, int32_t* places) {
+  using Key = decltype(key_of(T()));
+  const T* x = static_cast<const T*>(elements);
+  const Key limit = static_cast<Key>(bound), flips = static_cast<Key>(mask);
+  int64_t count = 0, begin = 0;
+  for (; begin + kLanes <= n; begin += kLanes) {
+    Key keys[kLanes], least = ~Key{0};
+    for (int64_t i = 0; i < kLanes; ++i) {
+      keys[i] = key_of(x[begin + i]) ^ flips;
+      least = keys[i] < least ? keys[i] : least;
+    }
+    if (least > limit) continue;
+    for (int64_t i = 0; i < kLanes; ++i) {
+      places[count] = static_cast<int32_t>(begin + i);
+      count += keys[i] <= limit;
+    }
+  }
+  for (; begin < n; ++begin) {
+    places[count] = static_cast<int32_t>(begin);
+    count += (key_of(x[begin]) ^ flips) <= limit;
+  }
+  return count;
 }
 
 template <class T>
 void set(SortTable& table, DType dtype) {
-  table.next_below[static_cast<int>(dtype)] = next_below<T>;
-  table.lane_minima[static_cast<int>(dtype)] = lane_minima<T>;
+  table.bound_of_least[static_cast<int>(dtype)] = bound_of_least<T>;
+  table.places_up_to[static_cast<int>(dtype)] = places_up_to<T>;
 }
 
 }  // namespace
