@@ -207,10 +207,16 @@ void fill_tabled(Registrar& ops) {
   RL_BY_TABLE(exp);
   RL_BY_TABLE(log);
   RL_BY_TABLE(erf);
+  RL_BY_TABLE(sigmoid);
+  ops.unary<Floats>("tanh", RL_FORMULA(tanh));
+  tabled::add_floats(ops, "tanh", [](auto x) { return tabled::tanh(x); });
 #else
   ops.guarded<1, vm::Exponentiable, Floats>("exp", [](auto x) { return vm::exp<0, true>(x); }, RL_FORMULA(exp));
   ops.guarded<1, vm::Normality, Floats>("log", [](auto x) { return vm::log<true>(x); }, RL_FORMULA(log));
   ops.unary<Floats>("erf", RL_FORMULA(erf));
+  ops.unary<Floats>("tanh", RL_FORMULA(tanh));
+  ops.guarded<1, vm::Exponentiable, Floats>(
+      "sigmoid", [](auto x) { return vm::sigmoid<true>(x); }, RL_FORMULA(sigmoid));
 #endif
 }
 
@@ -218,9 +224,6 @@ void fill_exponentials(Registrar& ops) {
   ops.unary<Floats>("exp2", RL_FORMULA(exp2));
   ops.binary<Floats>("ldexp", [](auto x, auto exponent) { return x * vm::exp2(exponent); });
   ops.unary<Floats>("expm1", RL_FORMULA(expm1));
-  ops.guarded<1, vm::Exponentiable, Floats>(
-      "sigmoid", [](auto x) { return vm::sigmoid<true>(x); }, RL_FORMULA(sigmoid));
-  ops.unary<Floats>("tanh", RL_FORMULA(tanh));
   ops.unary<Floats>("sinh", RL_FORMULA(sinh));
   ops.unary<Floats>("cosh", RL_FORMULA(cosh));
 }

@@ -67,6 +67,42 @@ struct Tables<float> {
        0x1.744048p-9f,  0x1.213b88p-8f,  0x1.4a51cp-8f,  0x1.4b48dep-8f,  0x1.3538fep-8f,  0x1.14373ep-8f,
        0x1.e0089ap-9f,  0x1.9a2948p-9f,  0x1.5b311p-9f,  0x1.24ad1ap-9f,  0x1.ed2bc8p-10f, 0x1.a0418cp-10f,
        0x1.6079cp-10f,  0x1.2bab92p-10f}};
+  alignas(64) static constexpr float kTanh[][32] = {
+      {0x1p+0f,        0x1.f1d66cp-1f, 0x1.cc78a4p-1f, 0x1.9b331cp-1f, 0x1.686468p-1f, 0x1.3a1468p-1f, 0x1.1273dcp-1f,
+       0x1.e31108p-2f, 0x1.aceebcp-2f, 0x1.80667cp-2f, 0x1.5b895ep-2f, 0x1.3cbe26p-2f, 0x1.22c1b8p-2f, 0x1.0c99ecp-2f,
+       0x1.f30c6ep-3f, 0x1.d1e44ap-3f, 0x1.b4d522p-3f, 0x1.9b2adep-3f, 0x1.84575p-3f,  0x1.6fe92p-3f,  0x1.5d8508p-3f,
+       0x1.4ce0d6p-3f, 0x1.3dbfaap-3f, 0x1.2fef28p-3f, 0x1.23454ap-3f, 0x1.179ebap-3f, 0x1.0cdd92p-3f, 0x1.02e858p-3f,
+       0x1.f35264p-4f, 0x1.e21a98p-4f, 0x1.d208a4p-4f, 0x1.c3001cp-4f},
+      {0x0p+0f,         -0x1.75e6ep-3f,  -0x1.356c08p-2f, -0x1.5f2186p-2f, -0x1.4fcfaap-2f, -0x1.263aecp-2f,
+       -0x1.edde54p-3f, -0x1.972448p-3f, -0x1.4e6ac8p-3f, -0x1.13cf9ep-3f, -0x1.caa38p-4f,  -0x1.8118eep-4f,
+       -0x1.46b472p-4f, -0x1.17fc7p-4f,  -0x1.e48144p-5f, -0x1.a6edd8p-5f, -0x1.742bc4p-5f, -0x1.49e9dp-5f,
+       -0x1.26669p-5f,  -0x1.084b1p-5f,  -0x1.dd1eaap-6f, -0x1.b0cc94p-6f, -0x1.8a5e2ep-6f, -0x1.68d4c6p-6f,
+       -0x1.4b64dep-6f, -0x1.316a6ep-6f, -0x1.1a602ap-6f, -0x1.05d8dep-6f, -0x1.e6f4dcp-7f, -0x1.c5f3eap-7f,
+       -0x1.a831a6p-7f, -0x1.8d44a4p-7f},
+      {-0x1.5551b6p-2f, -0x1.14bfacp-2f, -0x1.1241dp-3f, -0x1.a43724p-7f, 0x1.c1a57cp-5f,  0x1.3fabd4p-4f,
+       0x1.3bad88p-4f,  0x1.114cd8p-4f,  0x1.bea04ap-5f, 0x1.64010ep-5f,  0x1.198c7ep-5f,  0x1.bde64p-6f,
+       0x1.634cc2p-6f,  0x1.1d9be6p-6f,  0x1.cfc47ap-7f, 0x1.7c6ab6p-7f,  0x1.3b3704p-7f,  0x1.07b934p-7f,
+       0x1.bd4f7ep-8f,  0x1.7b26cep-8f,  0x1.45597cp-8f, 0x1.1931fp-8f,   0x1.e949fep-9f,  0x1.ac4946p-9f,
+       0x1.78fe94p-9f,  0x1.4d9074p-9f,  0x1.288cd6p-9f, 0x1.08cffp-9f,   0x1.dae38ep-10f, 0x1.ab70e2p-10f,
+       0x1.821ba4p-10f, 0x1.5defaap-10f},
+      {0x0p+0f,          0x1.0d6ed4p-3f,   0x1.47920ep-3f,   0x1.bd62b8p-4f,   0x1.87b5c6p-5f,   0x1.28432ep-7f,
+       -0x1.15645ep-7f,  -0x1.c1679ap-7f,  -0x1.bb689cp-7f,  -0x1.790b2ep-7f,  -0x1.2d3cbp-7f,   -0x1.d46e46p-8f,
+       -0x1.68a08p-8f,   -0x1.157a96p-8f,  -0x1.ad00aap-9f,  -0x1.4e2876p-9f,  -0x1.06a9c6p-9f,  -0x1.a0fd1ap-10f,
+       -0x1.4e4b4p-10f,  -0x1.0e9eep-10f,  -0x1.ba44bcp-11f, -0x1.6c9d06p-11f, -0x1.2f1bd8p-11f, -0x1.fbe61cp-12f,
+       -0x1.aca01p-12f,  -0x1.6c2cd8p-12f, -0x1.375d68p-12f, -0x1.0bc5bcp-12f, -0x1.cf1422p-13f, -0x1.927472p-13f,
+       -0x1.5f6de4p-13f, -0x1.343ca6p-13f},
+      {0x1.0d8b2ep-3f,  0x1.2d86d2p-4f,   -0x1.3e4592p-6f, -0x1.c48d2p-5f,  -0x1.66e40ap-5f, -0x1.773378p-6f,
+       -0x1.18f758p-7f, -0x1.89af34p-10f, 0x1.46f56cp-10f, 0x1.022e7cp-9f,  0x1.f0cefep-10f, 0x1.9d7ef8p-10f,
+       0x1.43da68p-10f, 0x1.edaf44p-11f,  0x1.7449eep-11f, 0x1.1844dap-11f, 0x1.a7751ap-12f, 0x1.41fbdp-12f,
+       0x1.edaffp-13f,  0x1.7df002p-13f,  0x1.2a4adcp-13f, 0x1.d65e72p-14f, 0x1.764f8ap-14f, 0x1.2c8aa6p-14f,
+       0x1.e6bf3ap-15f, 0x1.8d58cap-15f,  0x1.46d638p-15f, 0x1.0ec2fp-15f,  0x1.c39f5p-16f,  0x1.7b0382p-16f,
+       0x1.3ff3dep-16f, 0x1.0f966cp-16f},
+      {0x0p+0f,          -0x1.144c74p-4f,  -0x1.89c894p-5f,  -0x1.b75772p-9f,  0x1.d6090ap-7f,   0x1.9de61p-7f,
+       0x1.ca9302p-8f,   0x1.8b6008p-9f,   0x1.02d9bap-10f,  0x1.0b49e6p-13f,  -0x1.6a8aa2p-13f, -0x1.f5a904p-13f,
+       -0x1.cee4a6p-13f, -0x1.77e17cp-13f, -0x1.20d6aap-13f, -0x1.b0c958p-14f, -0x1.40dc44p-14f, -0x1.dab8cp-15f,
+       -0x1.602132p-15f, -0x1.06ac98p-15f, -0x1.8acdb2p-16f, -0x1.2b34c8p-16f, -0x1.c993a8p-17f, -0x1.611408p-17f,
+       -0x1.12e926p-17f, -0x1.afe0aap-18f, -0x1.561f36p-18f, -0x1.1139bap-18f, -0x1.b7c87ap-19f, -0x1.6487bap-19f,
+       -0x1.2309cap-19f, -0x1.de41ccp-20f}};
 };
 
 template <>
@@ -240,23 +276,26 @@ RL_INLINE __m512d log(__m512d x) {
 
 constexpr int kMagnitudeOfFirst = 0xd8;  // of three operands of a ternary operation: the third selects the second
 
-// |x| times a polynomial for erf(x) / x around the nearest of 32 or 16 points.
-RL_INLINE __m512 erf(__m512 x) {
-  using C = Tables<float>;
-  const __m512 shift = _mm512_set1_ps(0x1.8p20f), end = _mm512_set1_ps(3.9375f);  // points are multiples of 1/8
+// Odd functions f that end at 1: |x| times a polynomial for f(x) / x around the nearest of 32 or 16 points.
+template <int kRows>
+RL_INLINE __m512 odd_to_one(__m512 x, const float (&table)[kRows][32], float step) {
+  const __m512 shift = _mm512_set1_ps(0x1.8p23f), end = _mm512_set1_ps(31.5f * step);
   const __m512 a = _mm512_abs_ps(x), inside = _mm512_min_ps(end, a);
-  const __m512 shifted = _mm512_add_ps(inside, shift);
+  const __m512 shifted = _mm512_fmadd_ps(inside, _mm512_set1_ps(1 / step), shift);
   const __m512i index = _mm512_castps_si512(shifted);
-  const __m512 t = _mm512_sub_ps(inside, _mm512_sub_ps(shifted, shift));
-  __m512 p = look_up(C::kErf[4], index);
-#pragma GCC unroll 3
-  for (int k = 3; k > 0; --k) p = _mm512_fmadd_ps(p, t, look_up(C::kErf[k], index));
-  const __m512 rest = _mm512_mul_ps(_mm512_mul_ps(inside, t), p), first = look_up(C::kErf[0], index);
+  const __m512 t = _mm512_fnmadd_ps(_mm512_sub_ps(shifted, shift), _mm512_set1_ps(step), inside);
+  __m512 p = look_up(table[kRows - 1], index);
+#pragma GCC unroll 4
+  for (int k = kRows - 2; k > 0; --k) p = _mm512_fmadd_ps(p, t, look_up(table[k], index));
+  const __m512 rest = _mm512_mul_ps(_mm512_mul_ps(inside, t), p), first = look_up(table[0], index);
   const __mmask16 beyond = _mm512_cmp_ps_mask(a, end, _CMP_GE_OQ);
   const __m512 y = _mm512_mask_mov_ps(_mm512_fmadd_ps(inside, first, rest), beyond, _mm512_set1_ps(1));
   return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(y), _mm512_castps_si512(x),
                                                        _mm512_set1_epi32(INT32_MIN), kMagnitudeOfFirst));
 }
+
+RL_INLINE __m512 erf(__m512 x) { return odd_to_one(x, Tables<float>::kErf, 1 / 8.0f); }
+RL_INLINE __m512 tanh(__m512 x) { return odd_to_one(x, Tables<float>::kTanh, 75 / 256.0f); }
 
 RL_INLINE __m512d erf(__m512d x) {
   using C = Tables<double>;
@@ -283,6 +322,26 @@ RL_INLINE __m512 gelu(__m512 x) {
 RL_INLINE __m512d gelu(__m512d x) {
   const __m512d half = _mm512_set1_pd(0.5), y = erf(_mm512_mul_pd(x, _mm512_set1_pd(0x1.6a09e667f3bcdp-1)));
   return _mm512_mul_pd(x, _mm512_fmadd_pd(y, half, half));
+}
+
+// 1 / (1 + z) or z / (1 + z) for z = e^-|x|. A division would take longer than all else: a quotient by an estimate of
+// the inverse, and what that and the sum have lost.
+RL_INLINE __m512 sigmoid(__m512 x) {
+  const __m512 one = _mm512_set1_ps(1), z = exp(_mm512_or_ps(x, _mm512_set1_ps(-0.0f)));
+  const __m512 sum = _mm512_add_ps(one, z), rest = _mm512_sub_ps(z, _mm512_sub_ps(sum, one));
+  const __m512 inverse = _mm512_rcp14_ps(sum);
+  const __m512 part = _mm512_mask_mov_ps(one, _mm512_movepi32_mask(_mm512_castps_si512(x)), z);
+  const __m512 y = _mm512_mul_ps(part, inverse);
+  return _mm512_fmadd_ps(_mm512_fnmadd_ps(rest, y, _mm512_fnmadd_ps(sum, y, part)), inverse, y);
+}
+RL_INLINE __m512d sigmoid(__m512d x) {
+  const __m512d one = _mm512_set1_pd(1), z = exp(_mm512_or_pd(x, _mm512_set1_pd(-0.0)));
+  const __m512d sum = _mm512_add_pd(one, z), rest = _mm512_sub_pd(z, _mm512_sub_pd(sum, one));
+  const __m512d guess = _mm512_rcp14_pd(sum);
+  const __m512d inverse = _mm512_fmadd_pd(guess, _mm512_fnmadd_pd(sum, guess, one), guess);
+  const __m512d part = _mm512_mask_mov_pd(one, _mm512_movepi64_mask(_mm512_castpd_si512(x)), z);
+  const __m512d y = _mm512_mul_pd(part, inverse);
+  return _mm512_fmadd_pd(_mm512_fnmadd_pd(rest, y, _mm512_fnmadd_pd(sum, y, part)), inverse, y);
 }
 
 // The instruction for doubles takes three times as long as these products, which round as it does: Goldschmidt's
@@ -390,10 +449,14 @@ struct VectorKernel {
   }
 };
 
-// Replaces the loops of `op` for float and its halves, and for double.
+// Replace the loops of `op` for float and its halves, or for double as well.
 template <class F>
-void add(Registrar& ops, const char* op, F) {
+void add_floats(Registrar& ops, const char* op, F) {
   ops.kernel<VectorKernel<F, float>, float>(op);
+}
+template <class F>
+void add(Registrar& ops, const char* op, F f) {
+  add_floats(ops, op, f);
   ops.kernel<VectorKernel<F, double>, double>(op);
 }
 
