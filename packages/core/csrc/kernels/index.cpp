@@ -119,13 +119,17 @@ class Outside {
   std::atomic<const int64_t*> first_{nullptr};
 };
 
+const IndexTable& table() {
+  static const IndexTable table = [] {
+    IndexTable filled;
+    RL_ISA_CALL(fill_index, filled);
+    return filled;
+  }();
+  return table;
+}
+
 const int64_t* outside(const int64_t* index, int64_t n, int64_t low, int64_t size) {
-  // Where neither i - low nor size - 1 - i has a sign all is well; operations that every machine has vectors for.
-  uint64_t signs = 0;
-  const auto first = static_cast<uint64_t>(low), last = static_cast<uint64_t>(size - 1);
-  for (int64_t i = 0; i < n; ++i)
-    signs |= (static_cast<uint64_t>(index[i]) - first) | (last - static_cast<uint64_t>(index[i]));
-  if (!(signs >> 63)) return nullptr;
+  if (table().all_inside(index, n, low, size)) return nullptr;
   return std::find_if(index, index + n, [&](int64_t i) { return i < low || i >= size; });
 }
 
@@ -133,13 +137,7 @@ constexpr int64_t kTile = 512;  // places whose offsets are worked out at a time
 
 // Byte offsets of places [begin, begin + n), whose indices are in bounds.
 void offsets_of(const Blocks& b, int64_t begin, int64_t n, int64_t* offsets) {
-  for (int k = 0; k < b.nlists; ++k) {
-    const IndexList list = b.lists[k];
-    const int64_t* index = list.values + begin;
-    const int64_t keep = k ? ~int64_t{0} : 0;
-    for (int64_t i = 0; i < n; ++i)
-      offsets[i] = (offsets[i] & keep) + (index[i] + (index[i] >> 63 & list.size)) * list.stride;
-  }
+  for (int k = 0; k < b.nlists; ++k) table().offsets(b.lists[k], begin, n, k > 0, offsets);
   if (!b.nlists) std::fill_n(offsets, n, 0);
 }
 
@@ -243,31 +241,33 @@ const int64_t* gather_blocks(const Blocks& b, const char* from, char* dense) {
   }
   const SharedOffsets shared(b, e.outer);
   const int64_t* offsets = shared.get();
-  parallel_for(0, e.outer * b.count, std::max<int64_t>(kGrain / std::max<int64_t>(e.inner, 1), 1),
-               [&](int64_t begin, int64_t end) {
-                 if (!offsets) {
-                   if (const int64_t* at = outside(b, begin, end - begin)) return bad.note(at);
-                 }
-                 each_tile(b, begin, end, const_cast<char*>(from), offsets,
-                           [&](const char* base, const int64_t* places, int64_t n, int64_t row) {
-                             char* to = dense + row * bytes;
-                             if (e.dense && e.inner > 1) {
-                               for (int64_t i = 0; i < n; ++i, to += bytes) std::memcpy(to, base + places[i], bytes);
-                               return;
-                             }
-                             by_size(b.itemsize, [&](auto tag) {
-                               using T = decltype(tag);
-                               T* out = reinterpret_cast<T*>(to);
-                               if (e.inner == 1) {
-                                 for (int64_t i = 0; i < n; ++i) out[i] = *reinterpret_cast<const T*>(base + places[i]);
-                                 return;
-                               }
-                               for (int64_t i = 0; i < n; ++i, out += e.inner)
-                                 each_inner(b, const_cast<char*>(base) + places[i], e.inner,
-                                            [&](char* at, int64_t k) { out[k] = *reinterpret_cast<const T*>(at); });
-                             });
-                           });
-               });
+  const auto gather = [&](const char* base, const int64_t* places, int64_t n, int64_t row) {
+    char* to = dense + row * bytes;
+    if (e.dense && e.inner > 1) {
+      for (int64_t i = 0; i < n; ++i, to += bytes) std::memcpy(to, base + places[i], bytes);
+      return;
+    }
+    by_size(b.itemsize, [&](auto tag) {
+      using T = decltype(tag);
+      T* out = reinterpret_cast<T*>(to);
+      if (e.inner == 1) {
+        for (int64_t i = 0; i < n; ++i) out[i] = *reinterpret_cast<const T*>(base + places[i]);
+        return;
+      }
+      for (int64_t i = 0; i < n; ++i, out += e.inner)
+        each_inner(b, const_cast<char*>(base) + places[i], e.inner,
+                   [&](char* at, int64_t k) { out[k] = *reinterpret_cast<const T*>(at); });
+    });
+  };
+  const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(e.inner, 1), 1);
+  parallel_for(0, e.outer * b.count, grain, [&](int64_t begin, int64_t end) {
+    if (offsets) return each_tile(b, begin, end, const_cast<char*>(from), offsets, gather);
+    for (; begin < end; begin += kTile) {  // the indices of a tile are read twice while they are in the cache
+      const int64_t stop = std::min(begin + kTile, end);
+      if (const int64_t* at = outside(b, begin, stop - begin)) return bad.note(at);
+      each_tile(b, begin, stop, const_cast<char*>(from), nullptr, gather);
+    }
+  });
   return bad.first();
 }
 

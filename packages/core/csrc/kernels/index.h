@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "rushlight/dtype.h"
+#include "rushlight/isa.h"
 
 namespace rl {
 
@@ -64,4 +65,13 @@ void mask_coordinates(const uint8_t* mask, int ndim, const int64_t* sizes, int64
 void copy_triangle(const char* from, char* to, int64_t batch, int64_t rows, int64_t columns, int64_t k, bool keep_lower,
                    int itemsize);
 
+// Per instruction set (index_isa.cpp).
+struct IndexTable {
+  bool (*all_inside)(const int64_t* index, int64_t n, int64_t low, int64_t size);  // [low, size)
+  // offsets[i] = (adds ? offsets[i] : 0) + what list.values[begin + i], which is in bounds, stands for.
+  void (*offsets)(const IndexList& list, int64_t begin, int64_t n, bool adds, int64_t* offsets);
+};
+
 }  // namespace rl
+
+RL_ISA_DECLARE(fill_index, IndexTable)
