@@ -2,6 +2,7 @@
 #include "cast_table.h"
 #include "complex.h"
 #include "rushlight/loop.h"
+#include "rushlight/simd.h"
 
 namespace rl {
 namespace RL_ISA {
@@ -87,6 +88,19 @@ constexpr Loop copy_of(int64_t size) {
                      : copy<Pair64>;
 }
 
+template <class T>
+void transpose_tile(const char* src, int64_t src_row, int64_t rows, int64_t cols, char* dst, int64_t dst_row) {
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+    constexpr int64_t kSize = sizeof(T);
+    transpose(reinterpret_cast<const T*>(src), src_row / kSize, rows, cols, reinterpret_cast<T*>(dst), dst_row / kSize);
+  } else {
+    for (int64_t j = 0; j < cols; ++j) {
+      T* out = reinterpret_cast<T*>(dst + j * dst_row);
+      for (int64_t i = 0; i < rows; ++i) out[i] = reinterpret_cast<const T*>(src + i * src_row)[j];
+    }
+  }
+}
+
 template <class From, class To>
 constexpr Loop cast_of() {
   if constexpr (std::is_same_v<From, To> || (sizeof(From) == 1 && std::is_integral_v<From> && sizeof(To) == 1 &&
@@ -112,6 +126,11 @@ void fill_rows(CastTable& table, Types<T...> all) {
 void fill_casts(CastTable& table) {
   fill_rows(table, Types<uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BHalf, float, double, Complex<float>,
                          Complex<double>, bool>());
+  table.transpose[1] = transpose_tile<uint8_t>;
+  table.transpose[2] = transpose_tile<uint16_t>;
+  table.transpose[4] = transpose_tile<uint32_t>;
+  table.transpose[8] = transpose_tile<uint64_t>;
+  table.transpose[16] = transpose_tile<Pair64>;
 }
 
 }  // namespace RL_ISA

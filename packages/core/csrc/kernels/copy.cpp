@@ -1,5 +1,6 @@
 #include "copy.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "../parallel.h"
@@ -10,41 +11,19 @@
 namespace rl {
 namespace {
 
-struct Casts final : CastTable {
-  Casts() { RL_ISA_CALL(fill_casts, static_cast<CastTable&>(*this)); }
-};
+const CastTable& casts() {
+  struct Casts final : CastTable {
+    Casts() { RL_ISA_CALL(fill_casts, static_cast<CastTable&>(*this)); }
+  };
+  static const Casts table;
+  return table;
+}
 
 constexpr int64_t kCopyGrain = 256 * 1024;  // bytes
 
 // ---- Transposed copies: tiles keep the lines of both sides in the cache ----
 
-constexpr int64_t kTile = 32;
-
-// dst is dense along i and src along j.
-template <class T>
-void copy_tile(char* dst, int64_t dst_j, const char* src, int64_t src_i, int64_t ni, int64_t nj) {
-  for (int64_t j = 0; j < nj; ++j) {
-    T* out = reinterpret_cast<T*>(dst + j * dst_j);
-    const char* in = src + j * static_cast<int64_t>(sizeof(T));
-    for (int64_t i = 0; i < ni; ++i) out[i] = *reinterpret_cast<const T*>(in + i * src_i);
-  }
-}
-
-struct Bits128 {
-  uint64_t low, high;
-};
-
-using CopyTile = void (*)(char*, int64_t, const char*, int64_t, int64_t, int64_t);
-
-CopyTile tile_copier(int64_t size) {
-  switch (size) {
-    case 1: return copy_tile<uint8_t>;
-    case 2: return copy_tile<uint16_t>;
-    case 4: return copy_tile<uint32_t>;
-    case 8: return copy_tile<uint64_t>;
-    default: return copy_tile<Bits128>;
-  }
-}
+constexpr int64_t kTileBytes = 256;  // of a row, but 64 elements at most
 
 // The dimension along which src is dense, where the innermost is dense in dst only; 0: there is none.
 int transposed_dimension(const Nest& nest, int64_t size) {
@@ -58,15 +37,16 @@ int transposed_dimension(const Nest& nest, int64_t size) {
 void copy_transposed(Nest& nest, int d, int64_t size, char* dst, const char* src) {
   const int64_t ni = nest.shape[0], nj = nest.shape[d];
   const int64_t dst_j = nest.strides[d][0], src_i = nest.strides[0][1];
-  const CopyTile copy = tile_copier(size);
+  const auto transpose = casts().transpose[size];
+  const int64_t tile = std::min<int64_t>(kTileBytes / size, 64);
   // The outer nest counts tiles along i, then along j, then the other dimensions.
-  const int64_t tiles_i = (ni + kTile - 1) / kTile, tiles_j = (nj + kTile - 1) / kTile;
+  const int64_t tiles_i = (ni + tile - 1) / tile, tiles_j = (nj + tile - 1) / tile;
   int64_t outer = 1;
   for (int k = 1; k < nest.ndim; ++k) outer *= k == d ? 1 : nest.shape[k];
-  const int64_t grain = kCopyGrain / (kTile * kTile * size);
+  const int64_t grain = kCopyGrain / (tile * tile * size);
   parallel_for(0, outer * tiles_i * tiles_j, grain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t i = t % tiles_i * kTile, j = t / tiles_i % tiles_j * kTile;
+      const int64_t i = t % tiles_i * tile, j = t / tiles_i % tiles_j * tile;
       int64_t rest = t / (tiles_i * tiles_j);
       char* to = dst + i * size + j * dst_j;
       const char* from = src + i * src_i + j * size;
@@ -76,10 +56,14 @@ void copy_transposed(Nest& nest, int d, int64_t size, char* dst, const char* src
         from += rest % nest.shape[k] * nest.strides[k][1];
         rest /= nest.shape[k];
       }
-      copy(to, dst_j, from, src_i, ni - i < kTile ? ni - i : kTile, nj - j < kTile ? nj - j : kTile);
+      transpose(from, src_i, std::min(ni - i, tile), std::min(nj - j, tile), to, dst_j);
     }
   });
 }
+
+struct Bits128 {
+  uint64_t low, high;
+};
 
 // Dense elements from others that lie in the opposite order.
 template <class T>
@@ -145,10 +129,7 @@ const RangeTable& ranges() {
 
 }  // namespace
 
-Loop find_cast(DType from, DType to) {
-  static const Casts casts;
-  return casts.loops[static_cast<int>(from)][static_cast<int>(to)];
-}
+Loop find_cast(DType from, DType to) { return casts().loops[static_cast<int>(from)][static_cast<int>(to)]; }
 
 void copy_strided(DType dst_dtype, char* dst, const int64_t* dst_strides, DType src_dtype, const char* src,
                   const int64_t* src_strides, int ndim, const int64_t* shape) {
