@@ -72,7 +72,7 @@ struct Plan {
   std::vector<T> twiddles, roots, chirps, spectrum;
   std::vector<T> turns;    // for real signals of twice the size
   int64_t rows = 0;        // of the matrix that a long signal is transformed as, or 0
-  std::vector<T> between;  // what its elements are multiplied by between columns and rows
+  std::vector<T> between;  // what its elements are multiplied by between columns and rows, see FftLines
   std::shared_ptr<const Plan> chirp;
   FftPlan<T> view{};
 };
@@ -136,11 +136,26 @@ void plan_convolution(Plan<T>& plan, int64_t n) {
     }
   plan.spectrum.resize(2 * m);
   const int64_t zero = 0;
-  const FftLines<T> lines{Fft::Forward, m,       1, wave.data(), plan.spectrum.data(), &zero, &zero, 1, 1, T(1),
-                          nullptr,      nullptr, 0};
+  const FftLines<T> lines{Fft::Forward, m,       1,      wave.data(), plan.spectrum.data(), &zero, &zero, 1, 1,
+                          T(1),         nullptr, nullptr};
   const Memory scratch(scratch_size(plan.chirp->view, m, 1));
   loops<T>().run(plan.chirp->view, lines, scratch.as<void>());
 }
+
+// How many of the first factors make columns that are about as long as the rows.
+template <class T>
+void plan_halves(FftPlan<T>& plan) {
+  plan.rows = 1;
+  int64_t rows = 1;
+  for (int f = 0; f < plan.count; ++f) {
+    rows *= plan.factors[f];
+    if (std::max(rows, plan.n / rows) >= std::max(plan.rows, plan.n / plan.rows)) break;
+    plan.rows = rows;
+    plan.head = f + 1;
+  }
+}
+
+int64_t between_points(int64_t rows) { return kFftFine + (rows - 1) / kFftFine + 1; }
 
 // The divisor nearest to the root that leaves both sides enough to fill all lanes.
 template <class T>
@@ -148,12 +163,17 @@ void plan_matrix(Plan<T>& plan, int64_t n) {
   int64_t rows = static_cast<int64_t>(std::sqrt(static_cast<double>(n)));
   while (rows >= kLanes<T> && n % rows != 0) --rows;
   if (rows < kLanes<T>) return;
-  const int64_t columns = n / rows;
   plan.rows = rows;
-  plan.between.reserve(2 * (n + kLanes<T>));
-  for (int64_t k = 0; k < rows; ++k)
-    for (int64_t j = 0; j < columns; ++j) push_root(plan.between, k * j, n);
-  plan.between.resize(2 * (n + kLanes<T>));  // lanes are read whole
+  const int64_t columns = n / rows;
+  std::vector<T> pairs;
+  for (int64_t j = 0; j < columns; j += kLanes<T>)
+    for (int64_t point = 0; point < between_points(rows); ++point) {
+      const int64_t k = point < kFftFine ? point : (point - kFftFine) * kFftFine;
+      pairs.clear();
+      for (int64_t lane = 0; lane < kLanes<T>; ++lane) push_root(pairs, k * (j + lane), n);
+      for (int part = 0; part < 2; ++part)
+        for (int64_t lane = 0; lane < kLanes<T>; ++lane) plan.between.push_back(pairs[2 * lane + part]);
+    }
 }
 
 template <class T>
@@ -169,12 +189,15 @@ std::shared_ptr<const Plan<T>> make_plan(int64_t n) {
   for (int64_t k = 0; k <= n; ++k) push_root(plan->turns, k, 2 * n);
   plan->view = {n,
                 static_cast<int>(plan->factors.size()),
+                0,
+                1,
                 plan->factors.data(),
                 plan->twiddles.data(),
                 plan->roots.data(),
                 plan->chirp ? &plan->chirp->view : nullptr,
                 plan->chirps.data(),
                 plan->spectrum.data()};
+  plan_halves(plan->view);
   return plan;
 }
 
@@ -217,17 +240,16 @@ void run_long(const Plan<T>& plan, Fft kind, const T* in, T* out, int64_t n, int
         }
         lines.in_at = in_at;
         lines.out_at = out_at;
-        if (job.factors != nullptr) lines.factors = job.factors + 2 * g * kLanes<T>;
+        if (job.factors != nullptr) lines.factors = job.factors + g * between_points(rows) * 2 * kLanes<T>;
         loops<T>().run(part.view, lines, scratch.as<void>());
       }
     });
   };
   pass(*down, columns,
-       {kind, rows, 0, in, middle, nullptr, nullptr, columns * stride, pitch, T(1), nullptr, plan.between.data(),
-        columns},
+       {kind, rows, 0, in, middle, nullptr, nullptr, columns * stride, pitch, T(1), nullptr, plan.between.data()},
        stride, 1);
   pass(*across, rows,
-       {kind, columns, 0, middle, out, nullptr, nullptr, 1, rows * stride, static_cast<T>(scale), nullptr, nullptr, 0},
+       {kind, columns, 0, middle, out, nullptr, nullptr, 1, rows * stride, static_cast<T>(scale), nullptr, nullptr},
        pitch, stride);
 }
 
@@ -294,7 +316,7 @@ void run(Fft kind, const T* in, T* out, int64_t outer, int64_t n, int64_t inner,
       out_at[l] = o * out_n * inner + i;
     }
     const FftLines<T> job{
-        kind, n, count, in, out, in_at, out_at, inner, inner, static_cast<T>(scale), plan->turns.data(), nullptr, 0};
+        kind, n, count, in, out, in_at, out_at, inner, inner, static_cast<T>(scale), plan->turns.data(), nullptr};
     loops<T>().run(plan->view, job, scratch);
   };
   parallel_for(0, groups, std::max<int64_t>(1, kGrain / (n * kLanes<T>)), [&](int64_t begin, int64_t end) {

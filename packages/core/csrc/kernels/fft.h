@@ -1,5 +1,6 @@
 // Discrete Fourier transforms along the middle dimension of (outer, n, inner) memory.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 
 #include "rushlight/dtype.h"
@@ -24,7 +25,8 @@ constexpr int kFftBytes = 64;  // of the lanes that transform together, a signal
 template <class T>
 struct FftPlan {
   int64_t n;
-  int count;             // of factors
+  int count, head;       // of factors: of all, and of the first ones, whose product is `rows`
+  int64_t rows;          // of the points seen as a matrix: the first passes take columns, the others rows
   const int* factors;    // 2, 3, 4, 5 and other primes
   const T* twiddles;     // pairs, as fft.cpp lays them out for each pass
   const T* roots;        // for each factor p above 5: p pairs cos, sin of 2 pi k / p
@@ -44,10 +46,12 @@ struct FftLines {
   const int64_t *in_at, *out_at;  // where each line begins, in elements
   int64_t in_stride, out_stride;  // from an element to the next
   T scale;
-  const T* turns;          // n / 2 + 1 pairs exp(-2 pi i k / n) for real signals of even size
-  const T* factors;        // null, or pairs by which the result is multiplied, for every element those of all lanes
-  int64_t factors_stride;  // pairs from those of one element to those of the next
+  const T* turns;  // n / 2 + 1 pairs exp(-2 pi i k / n) for real signals of even size
+  // Null, or what the result is multiplied by: for all lanes the parts of exp(-2 pi i lane k), for k below kFftFine and
+  // for its multiples.
+  const T* factors;
 };
+constexpr int64_t kFftFine = 32;
 
 template <class T>
 struct FftLoops {
@@ -58,11 +62,18 @@ struct FftTable {
   FftLoops<double> doubles;
 };
 
+// Points that stay in the nearest cache while passes go over them.
+template <class T>
+int64_t fft_near(const FftPlan<T>& plan) {
+  const FftPlan<T>& passes = plan.chirp != nullptr ? *plan.chirp : plan;
+  return 2 * std::max(passes.rows, passes.n / passes.rows);
+}
+
 // Bytes of scratch that `run` needs.
 template <class T>
 int64_t fft_scratch(const FftPlan<T>& plan, int64_t n, int count) {
   const int64_t points = plan.chirp != nullptr ? 2 * plan.chirp->n + plan.n : 2 * plan.n;
-  return (points + n + 16) * 2 * (count > 1 ? kFftBytes : int64_t{sizeof(T)});
+  return (fft_near(plan) + points + n + 16) * 2 * (count > 1 ? kFftBytes : int64_t{sizeof(T)});
 }
 
 }  // namespace rl

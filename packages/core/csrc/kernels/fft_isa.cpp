@@ -1,5 +1,7 @@
 // Passes of the Stockham transform, which sorts as it goes; the loops are those of FFTPACK (Swarztrauber, 1982).
+#include <algorithm>
 #include <type_traits>
+#include <utility>
 
 #include "fft.h"
 #include "rushlight/vecmath.h"
@@ -42,6 +44,10 @@ RL_INLINE Point<V> turned(const Point<V>& a, const T* w) {
   return {a.re * w[0] - a.im * w[1], a.re * w[1] + a.im * w[0]};
 }
 template <class V>
+RL_INLINE Point<V> times(const Point<V>& a, const Point<V>& b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+template <class V>
 RL_INLINE Point<V> times_i(const Point<V>& a) {
   return {-a.im, a.re};
 }
@@ -50,135 +56,183 @@ RL_INLINE Point<V> over_i(const Point<V>& a) {
   return {a.im, -a.re};
 }
 
+// Points that lie `step` apart.
+template <class V>
+struct Points {
+  Point<V>* at;
+  int64_t step;
+};
+
 // From (l1, p, ido) to (p, l1, ido): a transform of p points for all l1 and ido, then the twiddles of ido.
 template <class V, class T>
 struct Pass {
   int64_t ido, l1;
-  const Point<V>* from;
-  Point<V>* to;
-  const T* twiddles;
+  Points<V> from, to;
+  const T* twiddles;  // or null: all are 1
+  int64_t turn;       // from the twiddles of one of ido to those of the next
 
-  inline const Point<V>& in(int p, int j, int64_t k, int64_t i) const { return from[i + ido * (j + p * k)]; }
-  inline void out(int j, int64_t k, int64_t i, const Point<V>& value, int p) const {
-    Point<V>& place = to[i + ido * (k + l1 * j)];
-    place = ido == 1 || j == 0 ? value : turned(value, twiddles + 2 * ((p - 1) * i + j - 1));
+  struct Place {
+    const Point<V>* x;
+    Point<V>* y;
+    const T* w;
+    int64_t x_next, y_next;
+    const Point<V>& in(int j) const { return x[j * x_next]; }
+    [[gnu::always_inline]] void out(int j, const Point<V>& value) const {
+      y[j * y_next] = w == nullptr || j == 0 ? value : turned(value, w + 2 * (j - 1));
+    }
+  };
+
+  template <class F>
+  [[gnu::always_inline]] void each(int p, F f) const {
+    Place at{from.at, to.at, twiddles, ido * from.step, ido * l1 * to.step};
+    for (int64_t k = 0; k < l1; ++k, at.x += (p - 1) * at.x_next, at.w = twiddles)
+      for (int64_t i = 0; i < ido; ++i, at.x += from.step, at.y += to.step) {
+        f(at);
+        if (twiddles != nullptr) at.w += turn;
+      }
   }
 
   void two() const {
-    for (int64_t k = 0; k < l1; ++k)
-      for (int64_t i = 0; i < ido; ++i) {
-        const Point<V> a = in(2, 0, k, i), b = in(2, 1, k, i);
-        out(0, k, i, a + b, 2);
-        out(1, k, i, a - b, 2);
-      }
+    each(2, [](const Place& at) __attribute__((always_inline)) {
+      const Point<V> a = at.in(0), b = at.in(1);
+      at.out(0, a + b);
+      at.out(1, a - b);
+    });
   }
 
   void three() const {
     constexpr T kSin = T(0.86602540378443864676);
-    for (int64_t k = 0; k < l1; ++k)
-      for (int64_t i = 0; i < ido; ++i) {
-        const Point<V> a = in(3, 0, k, i), b = in(3, 1, k, i), c = in(3, 2, k, i);
-        const Point<V> sum = b + c, middle = a - scaled(sum, T(0.5)), turn = over_i(scaled(b - c, kSin));
-        out(0, k, i, a + sum, 3);
-        out(1, k, i, middle + turn, 3);
-        out(2, k, i, middle - turn, 3);
-      }
+    each(3, [](const Place& at) __attribute__((always_inline)) {
+      const Point<V> a = at.in(0), b = at.in(1), c = at.in(2);
+      const Point<V> sum = b + c, middle = a - scaled(sum, T(0.5)), turn = over_i(scaled(b - c, kSin));
+      at.out(0, a + sum);
+      at.out(1, middle + turn);
+      at.out(2, middle - turn);
+    });
   }
 
   void four() const {
-    for (int64_t k = 0; k < l1; ++k)
-      for (int64_t i = 0; i < ido; ++i) {
-        const Point<V> a = in(4, 0, k, i), b = in(4, 1, k, i), c = in(4, 2, k, i), d = in(4, 3, k, i);
-        const Point<V> even = a + c, odd = b + d, other = a - c, turn = over_i(b - d);
-        out(0, k, i, even + odd, 4);
-        out(1, k, i, other + turn, 4);
-        out(2, k, i, even - odd, 4);
-        out(3, k, i, other - turn, 4);
-      }
+    each(4, [](const Place& at) __attribute__((always_inline)) {
+      const Point<V> a = at.in(0), b = at.in(1), c = at.in(2), d = at.in(3);
+      const Point<V> even = a + c, odd = b + d, other = a - c, turn = over_i(b - d);
+      at.out(0, even + odd);
+      at.out(1, other + turn);
+      at.out(2, even - odd);
+      at.out(3, other - turn);
+    });
   }
 
   void five() const {
     constexpr T c1 = T(0.30901699437494742410), s1 = T(0.95105651629515357212);
     constexpr T c2 = T(-0.80901699437494742410), s2 = T(0.58778525229247312917);
-    for (int64_t k = 0; k < l1; ++k)
-      for (int64_t i = 0; i < ido; ++i) {
-        const Point<V> a = in(5, 0, k, i), b = in(5, 1, k, i), c = in(5, 2, k, i), d = in(5, 3, k, i),
-                       e = in(5, 4, k, i);
-        const Point<V> be = b + e, cd = c + d, b_e = b - e, c_d = c - d;
-        const Point<V> first = a + scaled(be, c1) + scaled(cd, c2), second = a + scaled(be, c2) + scaled(cd, c1);
-        const Point<V> first_turn = over_i(scaled(b_e, s1) + scaled(c_d, s2)),
-                       second_turn = over_i(scaled(b_e, s2) - scaled(c_d, s1));
-        out(0, k, i, a + be + cd, 5);
-        out(1, k, i, first + first_turn, 5);
-        out(2, k, i, second + second_turn, 5);
-        out(3, k, i, second - second_turn, 5);
-        out(4, k, i, first - first_turn, 5);
-      }
+    each(5, [](const Place& at) __attribute__((always_inline)) {
+      const Point<V> a = at.in(0), b = at.in(1), c = at.in(2), d = at.in(3), e = at.in(4);
+      const Point<V> be = b + e, cd = c + d, b_e = b - e, c_d = c - d;
+      const Point<V> first = a + scaled(be, c1) + scaled(cd, c2), second = a + scaled(be, c2) + scaled(cd, c1);
+      const Point<V> first_turn = over_i(scaled(b_e, s1) + scaled(c_d, s2)),
+                     second_turn = over_i(scaled(b_e, s2) - scaled(c_d, s1));
+      at.out(0, a + be + cd);
+      at.out(1, first + first_turn);
+      at.out(2, second + second_turn);
+      at.out(3, second - second_turn);
+      at.out(4, first - first_turn);
+    });
   }
 
   // Any odd p, by its definition, for pairs of outputs that are each other's mirror image.
   void odd(int p, const T* roots) const {
-    for (int64_t k = 0; k < l1; ++k)
-      for (int64_t i = 0; i < ido; ++i) {
-        const Point<V> a = in(p, 0, k, i);
-        Point<V> total = a;
-        for (int q = 1; q < p; ++q) total = total + in(p, q, k, i);
-        out(0, k, i, total, p);
-        for (int j = 1; 2 * j < p; ++j) {
-          Point<V> straight = a, turn = {V{} * T(0), V{} * T(0)};
-          for (int q = 1, at = j; 2 * q < p; ++q, at = at + j < p ? at + j : at + j - p) {
-            const Point<V>&b = in(p, q, k, i), &c = in(p, p - q, k, i);
-            straight = straight + scaled(b + c, roots[2 * at]);
-            turn = turn + scaled(b - c, roots[2 * at + 1]);
-          }
-          turn = over_i(turn);
-          out(j, k, i, straight + turn, p);
-          out(p - j, k, i, straight - turn, p);
+    each(p, [=](const Place& at) {
+      const Point<V> a = at.in(0);
+      Point<V> total = a;
+      for (int q = 1; q < p; ++q) total = total + at.in(q);
+      at.out(0, total);
+      for (int j = 1; 2 * j < p; ++j) {
+        Point<V> straight = a, turn = {V{} * T(0), V{} * T(0)};
+        for (int q = 1, angle = j; 2 * q < p; ++q, angle = angle + j < p ? angle + j : angle + j - p) {
+          const Point<V>&b = at.in(q), &c = at.in(p - q);
+          straight = straight + scaled(b + c, roots[2 * angle]);
+          turn = turn + scaled(b - c, roots[2 * angle + 1]);
         }
+        turn = over_i(turn);
+        at.out(j, straight + turn);
+        at.out(p - j, straight - turn);
       }
+    });
   }
 };
 
-// The transform of plan.n points in `a`; the result is there or in `b`, which is returned.
+// How far the passes of a plan have come.
+template <class T>
+struct Cursor {
+  const int* factor;
+  const T *twiddles, *roots;
+};
+
+// `count` passes over n points by way of x and y. Of every `every` neighbouring twiddles of a pass they use one.
 template <class V, class T>
-Point<V>* smooth(const FftPlan<T>& plan, Point<V>* a, Point<V>* b) {
-  int64_t l1 = 1;
-  const T *twiddles = plan.twiddles, *roots = plan.roots;
-  for (int f = 0; f < plan.count; ++f) {
-    const int p = plan.factors[f];
-    const int64_t ido = plan.n / (l1 * p);
-    const Pass<V, T> pass{ido, l1, a, b, twiddles};
+void run_passes(Cursor<T>& at, int count, int64_t n, Points<V> from, Points<V> to, Point<V>* x, Point<V>* y,
+                int64_t every = 1, int64_t first = 0) {
+  for (int64_t l1 = 1; count > 0; --count) {
+    const int p = *at.factor++;
+    const int64_t ido = n / (l1 * p), turn = 2 * (p - 1);
+    const T* twiddles = ido * every == 1 ? nullptr : at.twiddles + turn * first;
+    const Pass<V, T> pass{ido, l1, from, count == 1 ? to : Points<V>{x, 1}, twiddles, turn * every};
     switch (p) {
       case 2: pass.two(); break;
       case 3: pass.three(); break;
       case 4: pass.four(); break;
       case 5: pass.five(); break;
-      default: pass.odd(p, roots); roots += 2 * p;
+      default: pass.odd(p, at.roots); at.roots += 2 * p;
     }
-    twiddles += 2 * (p - 1) * ido;
+    at.twiddles += turn * ido * every;
     l1 *= p;
-    Point<V>* other = a;
-    a = b;
-    b = other;
+    from = {x, 1};
+    std::swap(x, y);
+  }
+}
+
+constexpr int64_t kNearBytes = 32768;  // that the nearest cache holds
+
+// The transform of plan.n points in `a`; the result is there or in `b`, which is returned. Where both are more than the
+// nearest cache holds, `local` takes what lies between the first passes over a few points, and between the others.
+template <class V, class T>
+Point<V>* smooth(const FftPlan<T>& plan, Point<V>* a, Point<V>* b, Point<V>* local) {
+  const Cursor<T> start{plan.factors, plan.twiddles, plan.roots};
+  Cursor<T> at = start;
+  const int64_t n = plan.n, rows = plan.rows, columns = n / rows;
+  if (rows == 1 || n * static_cast<int64_t>(sizeof(Point<V>)) <= kNearBytes) {
+    Point<V>* end = plan.count % 2 == 0 ? a : b;
+    run_passes(at, plan.count, n, {a, 1}, {end, 1}, b, a);
+    return end;
+  }
+  Point<V>*x = local, *y = local + std::max(rows, columns);
+  for (int64_t i = 0; i < columns; ++i) {
+    at = start;
+    run_passes(at, plan.head, rows, {a + i, columns}, {b + i, columns}, x, y, columns, i);
+  }
+  const Cursor<T> middle = at;
+  for (int64_t i = 0; i < rows; ++i) {
+    at = middle;
+    run_passes(at, plan.count - plan.head, columns, {b + i * columns, 1}, {a + i, rows}, x, y);
   }
   return a;
 }
 
 // Bluestein (1970): a transform of any size is a convolution with a chirp, here by transforms of a smooth size.
 template <class V, class T>
-Point<V>* transform(const FftPlan<T>& plan, Point<V>* a, Point<V>* b) {
-  if (plan.chirp == nullptr) return smooth(plan, a, b);
+Point<V>* transform(const FftPlan<T>& plan, Point<V>* a, Point<V>* b, Point<V>* local) {
+  if (plan.chirp == nullptr) return smooth(plan, a, b, local);
   const int64_t n = plan.n, m = plan.chirp->n;
   Point<V>*x = b, *y = b + m;  // `a` has n points, b twice m
   for (int64_t i = 0; i < n; ++i) x[i] = turned(a[i], plan.chirps + 2 * i);
   for (int64_t i = n; i < m; ++i) x[i] = {V{} * T(0), V{} * T(0)};
-  Point<V>* spectrum = smooth(*plan.chirp, x, y);
+  Point<V>* spectrum = smooth(*plan.chirp, x, y, local);
   Point<V>* free = spectrum == x ? y : x;
   for (int64_t i = 0; i < m; ++i) {  // the inverse transform is the transform with the parts exchanged
     const Point<V> product = turned(spectrum[i], plan.spectrum + 2 * i);
     spectrum[i] = {product.im, product.re};
   }
-  Point<V>* result = smooth(*plan.chirp, spectrum, free);
+  Point<V>* result = smooth(*plan.chirp, spectrum, free, local);
   for (int64_t i = 0; i < n; ++i) a[i] = turned(Point<V>{result[i].im, result[i].re}, plan.chirps + 2 * i);
   return a;
 }
@@ -321,7 +375,7 @@ struct Transform {
   using One = Cell<T, 1>;
   const FftPlan<T>& plan;
   const FftLines<T>& lines;
-  P *a, *b;  // n points, and twice the points that the plan works with
+  P *local, *a, *b;  // of the passes; n points; and twice the points that the plan works with
   static constexpr int kL = kLanes;
 
   RL_INLINE P load(const Pair* from, bool exchanged) {
@@ -349,13 +403,15 @@ struct Transform {
   void complex() const {
     const bool backward = lines.kind == Fft::Backward;
     read_lines<T, kL, 2>(lines, lines.n, [&](int64_t k, const Pair* from) { a[k] = load(from, backward); });
-    const P* result = transform(plan, a, b);
+    const P* result = transform(plan, a, b, local);
     const T scale = lines.scale;
     write_lines<T, kL, 2>(lines, lines.n, [&](int64_t k, Pair* to) {
       P p = scaled(result[k], scale);
       if (lines.factors != nullptr) {
-        const P w = load(reinterpret_cast<const Pair*>(lines.factors) + k * lines.factors_stride, false);
-        p = {p.re * w.re - p.im * w.im, p.re * w.im + p.im * w.re};
+        P w[2];
+        __builtin_memcpy(w, lines.factors + k % kFftFine * 2 * kL, sizeof *w);
+        __builtin_memcpy(w + 1, lines.factors + (kFftFine + k / kFftFine) * 2 * kL, sizeof *w);
+        p = times(p, times(w[0], w[1]));
       }
       store(p, to, backward);
     });
@@ -374,7 +430,7 @@ struct Transform {
         a[k / 2].im = load(from);
       }
     });
-    const P* z = transform(plan, a, b);
+    const P* z = transform(plan, a, b, local);
     const T scale = lines.scale;
     const auto value = [&](int64_t k) -> P {  // k <= n / 2
       if (!even) return scaled(z[k], scale);
@@ -410,7 +466,7 @@ struct Transform {
       }
       a[k] = {p.im, p.re};  // backward
     }
-    const P* z = transform(plan, a, b);
+    const P* z = transform(plan, a, b, local);
     const T scale = lines.scale;
     write_lines<T, kL, 1>(lines, n, [&](int64_t k, One* to) {
       const V v = (!even ? z[k].im : k % 2 == 0 ? z[k / 2].im : z[k / 2].re) * scale;
@@ -432,12 +488,13 @@ struct Transform {
 template <class T>
 void run(const FftPlan<T>& plan, const FftLines<T>& lines, void* scratch) {
   using V = typename LanesOf<T>::type;
-  if (lines.count == 1) {
+  const int64_t near = fft_near(plan);
+  if (lines.count == 1 && lines.factors == nullptr) {
     auto* points = static_cast<Point<T>*>(scratch);
-    return Transform<T, T, 1>{plan, lines, points, points + plan.n}.run();
+    return Transform<T, T, 1>{plan, lines, points, points + near, points + near + plan.n}.run();
   }
   auto* points = static_cast<Point<V>*>(scratch);
-  Transform<V, T, kFftBytes / sizeof(T)>{plan, lines, points, points + plan.n}.run();
+  Transform<V, T, kFftBytes / sizeof(T)>{plan, lines, points, points + near, points + near + plan.n}.run();
 }
 
 }  // namespace
