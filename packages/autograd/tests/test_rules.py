@@ -272,6 +272,15 @@ def test_a_missing_rule_is_an_error_of_backward_that_names_operator_and_argument
         operator(x, y).sum().backward()
 
 
+def test_an_op_without_rules_runs_in_a_graph_and_says_so_at_backward(leaf):
+    Op("_forward_only(Tensor self) -> Tensor", function=False, method=False).kernel("cpu", lambda x: x * 2).define()
+    x = leaf([2.0])
+    y = torch._op.operators["_forward_only"](x) + x
+    assert y.requires_grad
+    with pytest.raises(NotImplementedError, match="_forward_only: the gradient .* Give a rule with op.grad"):
+        y.sum().backward()
+
+
 def test_rules_with_control_flow_and_functions(leaf):
     Op("_powers(Tensor self, int n, bool twice=False) -> Tensor", function=False, method=False).array(
         lambda xp, x, n, twice: (1 + twice) * x**n

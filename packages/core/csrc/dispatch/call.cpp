@@ -133,12 +133,45 @@ static void refuse_unordered(const Call& c) {
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError();
 }
 
+// What a Python kernel returns may be anything: tensors of the device that it was called on are wanted.
+static PyObject* run_python_kernel(Call& c, PyObject* fn) {
+  const Op* op = c.op;
+  Ref<> result;
+  try {
+    result = Ref<>::check(run_python(c, fn));
+  } catch (const PythonError&) {
+    note_origin(c.device.type);
+    throw;
+  }
+  auto refuse = [&](const std::string& fault) {
+    fail(PyExc_RuntimeError, "%s: the kernel for %s must return %s on %s, got %s.", op->name,
+         device_origin(c.device.type).c_str(),
+         op->noutputs == 1 ? "a tensor" : ("a tuple of " + std::to_string(op->noutputs) + " tensors").c_str(),
+         device_text(c.device).c_str(), fault.c_str());
+  };
+  auto check = [&](PyObject* value) {
+    if (!is_tensor(value))
+      refuse(value == Py_None ? "None" : "a value of type " + std::string(Py_TYPE(value)->tp_name));
+    if (as_tensor(value)->device != c.device) refuse("one on " + device_text(as_tensor(value)->device));
+  };
+  if (op->noutputs == 1) {
+    check(result.get());
+    check_pointwise_result(c, as_tensor(result.get()));
+  } else if (op->noutputs > 1) {
+    if (!PyTuple_Check(result.get())) refuse("a value of type " + std::string(Py_TYPE(result.get())->tp_name));
+    if (PyTuple_GET_SIZE(result.get()) != op->noutputs)
+      refuse("a tuple of " + std::to_string(PyTuple_GET_SIZE(result.get())));
+    for (int i = 0; i < op->noutputs; ++i) check(PyTuple_GET_ITEM(result.get(), i));
+  }
+  return result.release();
+}
+
 static PyObject* run_kernel(Call& c) {
   const Op* op = c.op;
   uint8_t type = c.device.type;
   if (g_determinism.on && static_cast<const OpRecord*>(op)->unordered >> type & 1) refuse_unordered(c);
   if (Kernel k = op->kernels[type]) return named_results(static_cast<const OpRecord*>(op), Ref<>::check(k(c)));
-  if (PyObject* fn = op->py_kernels[type]) return run_python(c, fn);
+  if (PyObject* fn = op->py_kernels[type]) return run_python_kernel(c, fn);
   if (op->impl) return op->impl(c);
   if (op->array_kernel && type != kMeta) return run_array_kernel(c, op);
   if (op->composite) return run_python(c, op->composite);
@@ -430,8 +463,9 @@ PyObject* run_array_kernel(Call& c, const Op* op) {
     } else if (is_inexact(t->dtype)) {
       keep_dtype = true;
     }
-    if (t->device == c.device) return array_of(wide.get());
-    return PyObject_CallMethod(backend, "from_host", "Ni", array_of(wide.get()), static_cast<int>(c.device.index));
+    Ref<> array(array_of(wide.get()));
+    if (t->device == c.device) return array.release();
+    return backend_call(c.device.type, "from_host", "(Oi)", array.get(), static_cast<int>(c.device.index)).release();
   };
   auto wrap = [&](PyObject* array) -> PyObject* {
     Ref<Tensor> t = from_backend_array(array, c.device);
@@ -465,7 +499,10 @@ PyObject* run_array_kernel(Call& c, const Op* op) {
     PyErr_Clear();
     throw std::bad_alloc();  // the error that the allocator's own failures become
   }
-  if (!result) return nullptr;
+  if (!result) {
+    note_origin(c.device.type);
+    return nullptr;
+  }
   if (op->noutputs == 0) return result.release();
   if (op->noutputs == 1 && !PyTuple_Check(result.get())) return wrap(result.get());
   Ref<> items = Ref<>::check(PySequence_Tuple(result.get()));

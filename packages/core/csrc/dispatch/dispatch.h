@@ -94,6 +94,7 @@ bool number_from_object(PyObject*, Arg*);  // Python and NumPy numbers; false: s
 std::string short_name(const Op*);         // without its overload, as the user wrote it
 PyObject* arg_to_object(const Arg&);       // new reference
 PyObject* run_array_kernel(Call&, const Op*);
+void check_pointwise_result(Call&, const Tensor*);  // of a plugin's kernel; nothing to do for other families
 PyObject* run_python(Call&, PyObject* fn,
                      PyObject* first = nullptr);           // `first`: a tuple that goes before the arguments
 PyObject* results(const Op*, Ref<Tensor>* values, int n);  // a tuple, named as the schema names its results

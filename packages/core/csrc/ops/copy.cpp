@@ -114,9 +114,17 @@ static void copy_on_cpu(Tensor* to, const Tensor* from) {
   copy_strided(to->dtype, to->data, to_strides, from->dtype, from->data, from_strides, to->ndim, to->sizes);
 }
 
-static PyObject* backend_call(Device d, const char* method, PyObject* a, PyObject* b = nullptr) {
-  Ref<> fn = Ref<>::check(PyObject_GetAttrString(backend_of(d.type), method));
-  return Ref<>::check(PyObject_CallFunctionObjArgs(fn.get(), a, b, nullptr)).release();
+// The elements of a tensor of another device in an ndarray, which a backend may get wrong.
+static Ref<Tensor> to_host(Tensor* from) {
+  Ref<> array(array_of(from));
+  Ref<> host = backend_call(from->device.type, "to_host", "(O)", array.get());
+  Ref<Tensor> t = from_backend_array(host.get(), {kCPU, -1});
+  if (t->dtype != from->dtype || t->ndim != from->ndim || !std::equal(t->sizes, t->sizes + t->ndim, from->sizes))
+    fail(PyExc_RuntimeError,
+         "%s: to_host() must return an ndarray of shape %s and dtype %s, got shape %s and dtype %s.",
+         device_origin(from->device.type).c_str(), shape_text(from).c_str(), name(from->dtype),
+         shape_text(t.get()).c_str(), name(t->dtype));
+  return t;
 }
 
 void copy_into(Tensor* to, const Tensor* from_) {
@@ -160,24 +168,21 @@ void copy_into(Tensor* to, const Tensor* from_) {
   }
   // At least one side is another device: through arrays of that device.
   if (to->is_cpu()) {
-    Ref<> array(array_of(from));
-    Ref<> host(backend_call(from->device, "to_host", array.get()));
-    Ref<Tensor> t = from_backend_array(host.get(), to->device);
+    Ref<Tensor> t = to_host(from);
     copy_on_cpu(to, t.get());
     return;
   }
-  Ref<> source(array_of(from));
-  if (from->device != to->device) {
-    if (!from->is_cpu()) source = Ref<>(backend_call(from->device, "to_host", source.get()));
-    source = Ref<>::check(PyObject_CallMethod(backend_of(to->device.type), "from_host", "Oi", source.get(),
-                                              static_cast<int>(to->device.index)));
+  const uint8_t type = to->device.type;
+  Ref<> source;
+  if (from->device == to->device) {
+    source = Ref<>(array_of(from));
+  } else {
+    Ref<> host(array_of(from->is_cpu() ? from : to_host(from).get()));
+    source = backend_call(type, "from_host", "(Oi)", host.get(), static_cast<int>(to->device.index));
   }
-  if (from->dtype != to->dtype) {
-    Ref<> dtype_name = Ref<>::check(PyUnicode_FromString(name(to->dtype)));
-    source = Ref<>(backend_call(to->device, "cast", source.get(), dtype_name.get()));
-  }
+  if (from->dtype != to->dtype) source = backend_call(type, "cast", "(Os)", source.get(), name(to->dtype));
   Ref<> target(array_of(to));
-  Ref<>(backend_call(to->device, "copy", target.get(), source.get()));
+  backend_call(type, "copy", "(OO)", target.get(), source.get());
 }
 
 Ref<Tensor> contiguous(Tensor* t) {

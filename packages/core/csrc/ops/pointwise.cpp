@@ -164,6 +164,13 @@ Loop choose(Plan& p, const Call& c, Params& params) {
   return loop;
 }
 
+// A kernel of a plugin has computed something else.
+[[noreturn]] void refuse_result(const Plan& p, const Call& c, const Tensor* result) {
+  fail(PyExc_RuntimeError, "%s: the kernel for %s must return shape %s and dtype %s, got shape %s and dtype %s.",
+       p.op->name, device_origin(c.device.type).c_str(), shape_text(p.ndim, p.sizes).c_str(), name(p.output),
+       shape_text(result).c_str(), name(result->dtype));
+}
+
 // What no native loop computes: the array kernel sees promoted inputs, its result is brought to the output dtype.
 PyObject* on_backend(Plan& p, Call& c, Tensor* target) {
   std::vector<Ref<Tensor>> held;
@@ -181,6 +188,7 @@ PyObject* on_backend(Plan& p, Call& c, Tensor* target) {
   below.inplace = false;
   Ref<> result = Ref<>::check(p.op->array_kernel ? run_array_kernel(below, p.op) : without_kernel(below));
   Tensor* r = as_tensor(result.get());
+  if (r->ndim != p.ndim || !std::equal(p.sizes, p.sizes + p.ndim, r->sizes)) refuse_result(p, c, r);
   Ref<Tensor> typed = to_dtype(r, p.output);
   if (!target) return typed.release_object();
   copy_into(target, typed.get());
@@ -311,6 +319,13 @@ void run_on_cpu(const Plan& p, Tensor* out, Loop loop, Params& params) {
 }
 
 }  // namespace
+
+void check_pointwise_result(Call& c, const Tensor* result) {
+  if (c.op->family != Family::Pointwise) return;
+  Plan p = make_plan(c);
+  if (result->dtype != p.output || result->ndim != p.ndim || !std::equal(p.sizes, p.sizes + p.ndim, result->sizes))
+    refuse_result(p, c, result);
+}
 
 PyObject* pointwise_impl(Call& c) {
   Plan p = make_plan(c);

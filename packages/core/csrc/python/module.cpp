@@ -231,10 +231,11 @@ PyObject* set_hook(PyObject*, PyObject* args) {
   });
 }
 
-PyObject* py_register_device_type(PyObject*, PyObject* name) {
+PyObject* py_register_device_type(PyObject*, PyObject* args) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
-    const char* text = PyUnicode_AsUTF8(name);
-    return text ? PyLong_FromLong(register_device_type(text)) : nullptr;
+    const char *name, *origin;
+    if (!PyArg_ParseTuple(args, "ss:register_device_type", &name, &origin)) return nullptr;
+    return PyLong_FromLong(register_device_type(name, origin));
   });
 }
 
@@ -374,7 +375,7 @@ PyMethodDef methods[] = {{"define_op", define_op, METH_VARARGS, nullptr},
                          {"op_info", op_info, METH_O, nullptr},
                          {"named_result", py_named_result, METH_O, nullptr},
                          {"set_hook", set_hook, METH_VARARGS, nullptr},
-                         {"register_device_type", py_register_device_type, METH_O, nullptr},
+                         {"register_device_type", py_register_device_type, METH_VARARGS, nullptr},
                          {"add_method", add_method, METH_VARARGS, nullptr},
                          {"from_numpy", from_numpy, METH_O, nullptr},
                          {"from_array", from_array, METH_VARARGS, nullptr},

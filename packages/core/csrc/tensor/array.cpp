@@ -79,10 +79,9 @@ PyObject* array_of(Tensor* t) {
   int64_t size = itemsize(t->dtype);
   if (!t->is_cpu()) {
     Ref<> shape = byte_tuple(t->ndim, t->sizes, 1), strides = byte_tuple(t->ndim, t->strides, size);
-    t->array =
-        Ref<>::check(PyObject_CallMethod(backend_of(t->device.type), "view", "OsOOL", t->storage->owner, name(t->dtype),
-                                         shape.get(), strides.get(), static_cast<long long>(t->offset * size)))
-            .release();
+    t->array = backend_call(t->device.type, "view", "(OsOOL)", t->storage->owner, name(t->dtype), shape.get(),
+                            strides.get(), static_cast<long long>(t->offset * size))
+                   .release();
     return Py_NewRef(t->array);
   }
   npy_intp shape[kMaxRank], strides[kMaxRank];
@@ -162,35 +161,42 @@ Ref<Tensor> from_backend_array(PyObject* array, Device device) {
     return t;
   }
   // wrap(array) -> (buffer, dtype name, shape, byte strides, byte offset)
-  Ref<> parts = Ref<>::check(PyObject_CallMethod(backend_of(device.type), "wrap", "O", array));
+  Ref<> parts = backend_call(device.type, "wrap", "(O)", array);
   PyObject *buffer, *shape, *strides;
   const char* dtype_name;
   long long offset;
-  if (!PyTuple_Check(parts.get()))
-    fail(PyExc_TypeError, "%s backend: wrap() must return a tuple, got %s", device_type_name(device.type),
-         Py_TYPE(parts.get())->tp_name);
-  if (!PyArg_ParseTuple(parts.get(), "OsO!O!L", &buffer, &dtype_name, &PyTuple_Type, &shape, &PyTuple_Type, &strides,
-                        &offset))
-    throw PythonError();
+  auto refuse = [&](PyObject* kind, const char* fault) {
+    fail(kind, "%s: wrap() must return (buffer, dtype name, shape, strides, offset), %s; it was given an array of %s.",
+         device_origin(device.type).c_str(), fault, Py_TYPE(array)->tp_name);
+  };
+  if (!PyTuple_Check(parts.get()) || !PyArg_ParseTuple(parts.get(), "OsO!O!L", &buffer, &dtype_name, &PyTuple_Type,
+                                                       &shape, &PyTuple_Type, &strides, &offset)) {
+    PyErr_Clear();
+    Ref<> text(PyObject_Repr(parts.get()));
+    refuse(PyExc_TypeError, ("got " + std::string(text ? PyUnicode_AsUTF8(text.get()) : "?").substr(0, 100)).c_str());
+  }
   int i = 0;
   while (i < kNumDTypes && std::string(name(static_cast<DType>(i))) != dtype_name) ++i;
-  if (i == kNumDTypes)
-    fail(PyExc_TypeError, "%s backend: wrap() returned the unknown dtype '%s'", device_type_name(device.type),
-         dtype_name);
+  if (i == kNumDTypes) refuse(PyExc_TypeError, ("got the unknown dtype '" + std::string(dtype_name) + "'").c_str());
   auto dtype = static_cast<DType>(i);
-  int ndim = static_cast<int>(PyTuple_GET_SIZE(shape));
-  if (PyTuple_GET_SIZE(strides) != ndim)
-    fail(PyExc_ValueError, "%s backend: wrap() returned %d sizes and %d strides", device_type_name(device.type), ndim,
-         static_cast<int>(PyTuple_GET_SIZE(strides)));
+  Py_ssize_t ndim = PyTuple_GET_SIZE(shape);
+  if (PyTuple_GET_SIZE(strides) != ndim || ndim > kMaxRank)
+    refuse(PyExc_ValueError, "with as many strides as sizes and at most 64 of each");
   int64_t size = itemsize(dtype);
-  Ref<Tensor> t(new_tensor(dtype, device, ndim));
+  Ref<Tensor> t(new_tensor(dtype, device, static_cast<int>(ndim)));
   int64_t reach = offset + size;
-  for (int d = 0; d < ndim; ++d) {
-    t->sizes[d] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, d));
-    t->strides[d] = PyLong_AsLongLong(PyTuple_GET_ITEM(strides, d)) / size;
+  bool fits = offset >= 0 && offset % size == 0;
+  for (Py_ssize_t d = 0; d < ndim; ++d) {
+    int64_t n = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, d)), stride = PyLong_AsLongLong(PyTuple_GET_ITEM(strides, d));
     if (PyErr_Occurred()) throw PythonError();
-    reach += std::max<int64_t>(t->sizes[d] - 1, 0) * t->strides[d] * size;
+    int64_t step;
+    fits = fits && n >= 0 && stride >= 0 && stride % size == 0 &&
+           !__builtin_mul_overflow(std::max<int64_t>(n - 1, 0), stride, &step) &&
+           !__builtin_add_overflow(reach, step, &reach);
+    t->sizes[d] = n;
+    t->strides[d] = stride / size;
   }
+  if (!fits) refuse(PyExc_ValueError, "in bytes, no size, stride or offset negative, strides of whole elements");
   t->offset = offset / size;
   t->storage = foreign_storage(nullptr, reach, device, buffer);
   finish(t.get());

@@ -1,4 +1,5 @@
 // Devices: the registry of device types and the Python type `device`.
+#include <cstdarg>
 #include <cstring>
 
 #include "tensor.h"
@@ -8,7 +9,7 @@ namespace rl {
 namespace {
 
 struct DeviceType {
-  std::string name;
+  std::string name, origin;
   PyObject* backend = nullptr;
 };
 DeviceType g_types[kMaxDeviceTypes];
@@ -153,20 +154,26 @@ Device resolve(Device d) {
     return d;
   }
   if (d.type == kCPU || d.type == kMeta) return d;
-  Ref<> index = Ref<>::check(PyObject_CallMethod(backend_of(d.type), "current_device", nullptr));
-  long i = PyLong_AsLong(index.get());
-  if (i == -1 && PyErr_Occurred()) throw PythonError();
+  Ref<> index = backend_call(d.type, "current_device", "()");
+  long i = PyLong_Check(index.get()) ? PyLong_AsLong(index.get()) : -1;
+  if (i < 0 || i > 127) {
+    PyErr_Clear();
+    Ref<> text = Ref<>::check(PyObject_Repr(index.get()));
+    fail(PyExc_RuntimeError, "%s: current_device() must return an index from 0 to 127, got %s.",
+         device_origin(d.type).c_str(), PyUnicode_AsUTF8(text.get()));
+  }
   d.index = static_cast<int8_t>(i);
   return d;
 }
 
-uint8_t register_device_type(const char* name) {
+uint8_t register_device_type(const char* name, const char* origin) {
   int i = find_device_type(name);
   if (i >= 0) return static_cast<uint8_t>(i);
   if (g_ntypes == kMaxDeviceTypes)
     fail(PyExc_RuntimeError, "register_device_type: at most %d device types, got one more: '%s'", kMaxDeviceTypes,
          name);
   g_types[g_ntypes].name = name;
+  g_types[g_ntypes].origin = origin;
   return static_cast<uint8_t>(g_ntypes++);
 }
 
@@ -176,6 +183,37 @@ int find_device_type(const char* name) {
   return -1;
 }
 const char* device_type_name(uint8_t type) { return g_types[type].name.c_str(); }
+
+std::string device_origin(uint8_t type) {
+  std::string text = "device type '" + g_types[type].name + "'";
+  return g_types[type].origin.empty() ? text : text + " of " + g_types[type].origin;
+}
+
+void note_origin(uint8_t type) {
+  if (g_types[type].origin.empty()) return;
+  PyObject *kind, *value, *trace;
+  PyErr_Fetch(&kind, &value, &trace);
+  PyErr_NormalizeException(&kind, &value, &trace);
+  Ref<> done(PyObject_CallMethod(value, "add_note", "s", ("raised by " + device_origin(type)).c_str()));
+  if (!done) PyErr_Clear();
+  PyErr_Restore(kind, value, trace);
+}
+
+Ref<> backend_call(uint8_t type, const char* method, const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  Ref<> args(Py_VaBuildValue(format, values));
+  va_end(values);
+  if (!args) throw PythonError();
+  Ref<> fn = Ref<>::check(PyObject_GetAttrString(backend_of(type), method));
+  Ref<> result(PyObject_CallObject(fn.get(), args.get()));
+  if (!result) {
+    note_origin(type);
+    throw PythonError();
+  }
+  return result;
+}
+
 PyObject* backend_of(uint8_t type) {
   PyObject*& backend = g_types[type].backend;
   if (!backend) {

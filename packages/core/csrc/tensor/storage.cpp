@@ -63,8 +63,8 @@ Storage* new_storage(int64_t nbytes, Device device) {
   }
   Ref<> buffer;
   if (device.type != kMeta)
-    buffer = Ref<>::check(PyObject_CallMethod(backend_of(device.type), "allocate", "Li", static_cast<long long>(nbytes),
-                                              static_cast<int>(device.index)));
+    buffer =
+        backend_call(device.type, "allocate", "(Li)", static_cast<long long>(nbytes), static_cast<int>(device.index));
   Storage* s = make_storage(0, device);
   s->nbytes = nbytes;
   s->owner = buffer.release();

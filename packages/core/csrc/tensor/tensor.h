@@ -116,10 +116,15 @@ PyObject* size_object(int n, const int64_t* values);
 PyObject* device_object(Device);
 bool device_from_object(PyObject*, Device*);  // str, device or int; throws on unknown ones; false: another type
 Device resolve(Device);                       // gives an absent index its value
-uint8_t register_device_type(const char* name);
+// `origin` is who brings it, for errors: "plugin 'toy' (rushlight-toy 1.0)".
+uint8_t register_device_type(const char* name, const char* origin = "");
 int find_device_type(const char* name);  // -1: not registered
 const char* device_type_name(uint8_t type);
-PyObject* backend_of(uint8_t type);  // borrowed; opens the backend at the first use
+std::string device_origin(uint8_t type);  // "device type 'toy' of plugin 'toy' (rushlight-toy 1.0)"
+PyObject* backend_of(uint8_t type);       // borrowed; opens the backend at the first use
+// A method of the backend; an exception gets a note that says whose method it is.
+Ref<> backend_call(uint8_t type, const char* method, const char* format, ...);
+void note_origin(uint8_t type);  // to the exception that is set
 void add_tensor_attribute(const char* name, PyObject* descriptor);
 
 extern DType g_default_dtype;

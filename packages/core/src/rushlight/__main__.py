@@ -74,9 +74,9 @@ def doctor() -> int:
     print(f"{platform.platform()}, {os.cpu_count()} processors")
 
     print("\nDevices")
-    for name, (backend, wheel) in sorted(_registry.backends.items()):
-        answer = backend.probe()
-        print(f"  {name:8} {'available' if answer else f'not available: {answer.reason}'}  ({wheel})")
+    for name, entry in sorted(_registry.backends.items()):
+        answer = _registry.probe(name)
+        print(f"  {name:8} {'available' if answer else f'not available: {answer.reason}'}  ({entry.wheel})")
 
     faults = list(_faults(manager))
     print("\nFaults" if faults else "\nNo fault found.")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _C
-from .plugin.interface import Backend, Format, Kernel, Layer, PluginError
+from .plugin.interface import Available, Backend, Format, Kernel, Layer, PluginError, Unavailable
 
 if TYPE_CHECKING:
     from ._op import Op
@@ -30,10 +30,11 @@ class Contributions(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """Something registered, and the wheel that brought it."""
+    """Something registered, the wheel that brought it, and how errors name its plugin."""
 
     item: Any
     wheel: str
+    origin: str = ""
 
 
 ops: dict[str, Entry] = {}
@@ -57,12 +58,13 @@ _manager: Manager | None = None
 def manager() -> Manager:
     """The plugin manager, made at the first call."""
     global _manager
-    with lock:
-        if _manager is None:
-            from .plugin.manager import Manager
+    if _manager is None:
+        with lock:
+            if _manager is None:
+                from .plugin.manager import Manager
 
-            _manager = Manager()
-        return _manager
+                _manager = Manager()
+    return _manager
 
 
 def register_core() -> None:
@@ -78,8 +80,14 @@ def register_core() -> None:
     opened.update((name, backends[name].item()) for name in ("cpu", "meta"))  # open from the start
 
 
-def commit(wheel: str, new: Contributions) -> None:
-    """Registers what a wheel brings: all of it, or nothing and PluginError says why."""
+def commit(wheel: str, new: Contributions, origin: str = "") -> None:
+    """Registers what a wheel brings: all of it, or nothing and PluginError says why.
+
+    Args:
+        wheel: The distribution.
+        new: What it brings.
+        origin: Names plugin, wheel and version in the errors of its devices.
+    """
     with lock:
         tables: Sequence[tuple[str, dict[str, Entry], Sequence[Any]]] = (
             ("operator", ops, new.ops),
@@ -95,13 +103,13 @@ def commit(wheel: str, new: Contributions) -> None:
         for layer in new.layers:
             layer.install()
         for backend in new.backends:
-            _C.register_device_type(backend.name)
+            _C.register_device_type(backend.name, origin)
         for op in new.ops:
             op.define()
         for _, table, items in tables:
-            table.update((item.name, Entry(item, wheel)) for item in items)
+            table.update((item.name, Entry(item, wheel, origin)) for item in items)
         for device_type, given in new.kernels.items():
-            kernels.update(((device_type, kernel.op), Entry(kernel, wheel)) for kernel in given)
+            kernels.update(((device_type, kernel.op), Entry(kernel, wheel, origin)) for kernel in given)
         if new.ops or new.kernels:
             _attach_kernels()
 
@@ -119,6 +127,8 @@ def _check_names(wheel: str, kind: str, table: dict[str, Entry], items: Sequence
 
 def _check_kernels(wheel: str, device_type: str, items: Sequence[Kernel]) -> None:
     for kernel in items:
+        if not callable(kernel.fn) and type(kernel.fn).__name__ != "PyCapsule":
+            raise PluginError(f"{wheel}: a kernel is a callable or a capsule, got {kernel!r}.")
         taken = kernels.get((device_type, kernel.op))
         if taken and not kernel.override:
             raise PluginError(
@@ -129,7 +139,7 @@ def _check_kernels(wheel: str, device_type: str, items: Sequence[Kernel]) -> Non
 
 def _attach_kernels() -> None:
     # A kernel may be there before the wheel that brings its operator is loaded.
-    for key, (kernel, _) in kernels.items():
+    for key, (kernel, *_) in kernels.items():
         device_type, op = key
         if op in ops and _attached.get(key) is not kernel:
             _C.set_kernel(op, device_type, kernel.fn)
@@ -148,21 +158,52 @@ def find_device_type(name: str) -> None:
         manager().raise_unknown_device(name)
 
 
+def probe(name: str) -> Available | Unavailable:
+    """What the backend of a registered device type says of itself; a fault of its plugin makes it unavailable."""
+    from .plugin._patience import within_limit
+
+    cls, wheel, origin = backends[name]
+    if wheel == CORE:
+        return cls.probe()
+    try:
+        answer = within_limit(cls.probe, f"probe() of {origin}")
+    except Exception as error:
+        return Unavailable(f"{origin} cannot be probed: {describe(error)}")
+    if not isinstance(answer, (Available, Unavailable)):
+        return Unavailable(f"{origin} cannot be probed: probe() must return Available or Unavailable, got {answer!r}")
+    return answer
+
+
+def describe(error: BaseException | None) -> str:
+    """Type and first line of an exception."""
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
+
+
 def open_backend(name: str) -> Backend:
     """The backend of a device type, opened. The dispatcher calls it when the first tensor of the type is made.
 
     Raises:
         RuntimeError: The device is not available (or the type of error that its backend names), and why.
+        PluginError: Opening it failed; the error of the plugin is the cause.
     """
+    if name in opened:
+        return opened[name]
+    manager().load_all()  # not under the lock: plugins load in threads of their own, and may need it
+    find_device_type(name)
+    answer = probe(name)
+    if not answer:
+        raise answer.error(f"{answer.reason}; device type {name!r} is not available.")
+    cls, _, origin = backends[name]
     with lock:
         if name not in opened:
-            find_device_type(name)
-            cls = backends[name].item
-            answer = cls.probe()
-            if not answer:
-                raise answer.error(f"{answer.reason}; device type {name!r} is not available.")
-            backend = cls()
-            backend.open()
+            try:
+                backend = cls()
+                backend.open()
+            except Exception as error:
+                raise PluginError(
+                    f"device type {name!r} of {origin or CORE} does not open: {describe(error)}"
+                ) from error
             opened[name] = backend
             manager().open_device(name)
         return opened[name]

@@ -40,8 +40,8 @@ class Info:
     def devices(self) -> list[Any]:
         """The devices that can be used."""
         found = [torch.device("cpu")]
-        for name, entry in sorted(_registry.backends.items()):
-            if name not in ("cpu", "meta") and entry.item.probe():
+        for name in sorted(_registry.backends):
+            if name not in ("cpu", "meta") and _registry.probe(name):
                 found += [torch.device(name, index) for index in range(_registry.open_backend(name).device_count())]
         return found
 

@@ -32,7 +32,7 @@ def index_of(device: Any) -> int:
 
 def is_available() -> bool:
     """Whether CuPy is installed and finds a GPU."""
-    return bool(_registry.backends["cuda"].item.probe())
+    return bool(_registry.probe("cuda"))
 
 
 def is_initialized() -> bool:

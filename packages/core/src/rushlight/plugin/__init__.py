@@ -16,6 +16,7 @@ from .._op import COMPOSITE, FACTORY, FUNCTION, REDUCTION, VIEW, Op, Sample, poi
 from .._public import claim
 from .interface import (
     PLUGIN_API,
+    PLUGIN_API_MINOR,
     Available,
     Backend,
     DeviceProperties,
@@ -37,6 +38,7 @@ __all__ = [
     "FACTORY",
     "FUNCTION",
     "PLUGIN_API",
+    "PLUGIN_API_MINOR",
     "REDUCTION",
     "VIEW",
     "Available",

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
 PLUGIN_API = 1
 """Version of the C API and of this interface; equal to RL_ABI of rushlight/api.h."""
+
+PLUGIN_API_MINOR = 1
+"""What has been added to that version; equal to RL_MINOR. A plugin built for an earlier one loads."""
 
 
 class PluginError(RuntimeError):
@@ -29,7 +32,7 @@ class Available:
 
     detail: str = ""
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[True]:
         return True
 
 
@@ -40,7 +43,7 @@ class Unavailable:
     reason: str
     error: type[Exception] = RuntimeError
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[False]:
         return False
 
 

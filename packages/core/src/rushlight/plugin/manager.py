@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -19,7 +20,8 @@ from .. import __version__, _areas, _registry, hooks
 from .._op import Op
 from .._registry import Contributions
 from . import specs
-from .interface import PLUGIN_API, Backend, Format, Kernel, Layer, PluginError, PluginWarning
+from ._patience import within_limit
+from .interface import PLUGIN_API, PLUGIN_API_MINOR, Backend, Format, Kernel, Layer, PluginError, PluginWarning
 
 __all__ = ["Manager", "Plugin"]
 
@@ -47,10 +49,11 @@ class Plugin:
         name: Name of the entry point.
         wheel: The distribution that declares it.
         version: Version of the distribution.
-        api: Version of the C API that its native code was built against, as "v1"; None where it has none.
+        api: Version of the C API that its native code needs, as "v1" or "v1.2"; None where it has none.
         state: "installed" (not asked for yet), "loaded", "failed" or "excluded" (by RUSHLIGHT_PLUGINS).
         error: Why it failed.
         contributions: What it registered.
+        lock: Held by the thread that loads it.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Plugin:
     state: str = INSTALLED
     error: BaseException | None = None
     contributions: Contributions = field(default=Contributions(), repr=False)
+    lock: Any = field(default_factory=threading.RLock, repr=False)
 
     @property
     def title(self) -> str:
@@ -111,16 +115,22 @@ class Manager(pluggy.PluginManager):
     def load(self, name: str) -> Plugin:
         """Loads one plugin, unless it is loaded; a failure is kept in it and warned of."""
         plugin = self.plugins[name]
-        # An area's package is imported before its hooks and may ask for its operators: they are loaded then and there.
-        started = name in self._importing() and plugin.entry_point.module in sys.modules
-        if plugin.state == INSTALLED and not started:
-            self._importing().add(name)
-            try:
+        loading = self._loading()
+        if name in loading:
+            # An area's package is imported before its hooks and may ask for its operators: they are loaded then and
+            # there.
+            if plugin.state == INSTALLED and plugin.entry_point.module not in sys.modules:
                 self._load(plugin)
-            except (Exception, SystemExit) as error:
-                self._fail(plugin, error)
-            finally:
-                self._importing().discard(name)
+            return plugin
+        with plugin.lock:
+            if plugin.state == INSTALLED:
+                loading.add(name)
+                try:
+                    self._load_in_time(plugin)
+                except (Exception, SystemExit) as error:
+                    self._fail(plugin, error)
+                finally:
+                    loading.discard(name)
         return plugin
 
     def load_all(self, ours: bool = False) -> None:
@@ -133,34 +143,59 @@ class Manager(pluggy.PluginManager):
             if ours or not plugin.is_ours:
                 self.load(name)
 
-    def _importing(self) -> set[str]:
-        importing: set[str] = self._local.__dict__.setdefault("importing", set())
-        return importing
+    def _loading(self) -> set[str]:
+        """The plugins that this thread is loading, or that the thread that waits for it is."""
+        loading: set[str] = self._local.__dict__.setdefault("loading", set())
+        return loading
+
+    def _load_in_time(self, plugin: Plugin) -> None:
+        _check_api(plugin, self.plugins["core"].version)
+        # What this thread is importing holds an import lock that another thread would wait for.
+        if plugin.is_ours or plugin.entry_point.module.partition(".")[0] in sys.modules:
+            self._load(plugin)
+            return
+        loading = set(self._loading())
+
+        def load() -> None:
+            self._local.loading = loading
+            self._load(plugin)
+
+        within_limit(load, plugin.title)
 
     def _load(self, plugin: Plugin) -> None:
-        if plugin.api not in (None, f"v{PLUGIN_API}"):
-            raise PluginError(
-                f"{plugin.title} is built for {plugin.api} of the plugin API, but rushlight-core "
-                f"{self.plugins['core'].version} has v{PLUGIN_API}. Install versions that fit."
-            )
-        module = plugin.entry_point.load()  # not under the lock: other threads may hold import locks and wait for it
-        with _registry.lock:
-            if plugin.state != INSTALLED:
-                return
-            try:
-                self.register(module, plugin.name)
-                self._check_hooks(module)
-                plugin.contributions = self._collect(module)
-                _registry.commit(plugin.wheel, plugin.contributions)
-                plugin.state = LOADED
-            except BaseException:
-                with suppress(AssertionError):  # pluggy has refused it
-                    self.unregister(module)
-                raise
+        # Not under the registry's lock: other threads may hold import locks and wait for it.
+        try:
+            module = plugin.entry_point.load()
+        except ImportError as error:
+            if plugin.entry_point.dist.read_text("METADATA") is None:
+                raise PluginError(f"{plugin.title} was uninstalled while this process runs. Restart it.") from error
+            raise
+        if plugin.state != INSTALLED:
+            return
+        try:
+            self.register(module, plugin.name)
+            self._check_hooks(module)
+            contributions = self._collect(module)
+            with _registry.lock:
+                if plugin.state != INSTALLED:  # it came too late
+                    raise PluginError(f"{plugin.title} has been given up.")
+                for device_type in _registry.opened.keys() - contributions.kernels.keys():
+                    contributions.kernels[device_type] = self._ask_kernels(module, device_type)
+                _registry.commit(plugin.wheel, contributions, plugin.title)
+                plugin.contributions, plugin.state = contributions, LOADED
+        except BaseException:
+            with suppress(AssertionError):  # pluggy has refused it
+                self.unregister(module)
+            raise
 
-    def _fail(self, plugin: Plugin, error: BaseException) -> None:
-        plugin.state, plugin.error = FAILED, error
-        warnings.warn(f"{plugin.title} failed, all else works: {_line(error)}", PluginWarning, stacklevel=_outside())
+    def _fail(self, plugin: Plugin, error: BaseException, state: str = INSTALLED) -> None:
+        with _registry.lock:
+            if plugin.state != state:  # it was given up and is there all the same
+                return
+            plugin.state, plugin.error = FAILED, error
+        warnings.warn(
+            f"{plugin.title} failed, all else works: {_registry.describe(error)}", PluginWarning, stacklevel=_outside()
+        )
 
     def _check_hooks(self, module: object) -> None:
         def unknown() -> list[str]:
@@ -189,7 +224,11 @@ class Manager(pluggy.PluginManager):
         hook = f"rushlight_register_{kind}"
         others = [other for other in self.get_plugins() if other is not module]
         answers = self.subset_hook_caller(hook, others)(**arguments)
-        items = [item for answer in answers for item in answer]
+        items: list[Any] = []
+        for answer in answers:
+            if not isinstance(answer, Iterable):
+                raise PluginError(f"{hook}: returns something else than its declaration says, got {answer!r}.")
+            items += answer
         for item in items:
             if not is_valid(item):
                 raise PluginError(f"{hook}: returns something else than its declaration says, got {item!r}.")
@@ -204,10 +243,10 @@ class Manager(pluggy.PluginManager):
             if plugin.state == LOADED and device_type not in plugin.contributions.kernels:
                 try:
                     new = self._ask_kernels(self.get_plugin(name), device_type)
-                    _registry.commit(plugin.wheel, Contributions(kernels={device_type: new}))
+                    _registry.commit(plugin.wheel, Contributions(kernels={device_type: new}), plugin.title)
                     plugin.contributions.kernels[device_type] = new
                 except Exception as error:
-                    self._fail(plugin, error)
+                    self._fail(plugin, error, LOADED)
 
     def require(self, wheel: str, what: str) -> None:
         """Loads one of the project's own plugins, see `rushlight._registry.require`."""
@@ -229,7 +268,7 @@ class Manager(pluggy.PluginManager):
             if plugin.state == EXCLUDED:
                 lines.append(f"Installed but not active: {plugin.title}. Add {plugin.name} to {VARIABLE} to use it.")
             elif plugin.state == FAILED:
-                lines.append(f"Failed: {plugin.title}: {_line(plugin.error)}")
+                lines.append(f"Failed: {plugin.title}: {_registry.describe(plugin.error)}")
         cause = next((p.error for p in failed if p.name == name), failed[0].error if failed else None)
         raise RuntimeError("\n".join(lines)) from cause
 
@@ -256,9 +295,14 @@ def _unspecified(caller: pluggy.HookCaller, module: object) -> bool:
     return not caller.has_spec() and not any(impl.optionalhook for impl in implementations)
 
 
-def _line(error: BaseException | None) -> str:
-    text = str(error).strip()
-    return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
+def _check_api(plugin: Plugin, core: str) -> None:
+    """A plugin needs the C API of the same version, and of its minor version or a later one."""
+    wanted = re.fullmatch(r"v(\d+)(?:\.(\d+))?", plugin.api or "v1")
+    if not wanted or int(wanted[1]) != PLUGIN_API or int(wanted[2] or 0) > PLUGIN_API_MINOR:
+        raise PluginError(
+            f"{plugin.title} is built for {plugin.api} of the plugin API, but rushlight-core {core} has "
+            f"v{PLUGIN_API}.{PLUGIN_API_MINOR}. Install versions that fit."
+        )
 
 
 def _outside() -> int:

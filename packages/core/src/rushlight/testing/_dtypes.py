@@ -105,5 +105,5 @@ def get_all_complex_dtypes() -> list[Any]:
 
 def get_all_device_types() -> list[str]:
     """The registered device types that can be used and have memory, "cpu" first."""
-    available = (name for name, (backend, _) in _registry.backends.items() if name != "meta" and backend.probe())
+    available = (name for name in list(_registry.backends) if name != "meta" and _registry.probe(name))
     return sorted(available, key=lambda name: (name != "cpu", name))
