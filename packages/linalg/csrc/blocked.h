@@ -9,7 +9,7 @@
 
 namespace rl {
 
-constexpr int64_t kBlock = 64;    // columns of LU, and rows of Cholesky, that LAPACK factors at once
+constexpr int64_t kBlock = 64;    // rows of Cholesky that LAPACK factors at once
 constexpr int64_t kQrBlock = 32;  // columns of QR
 // The order from which this is faster than LAPACK.
 template <class T>
@@ -115,11 +115,14 @@ void solve_triangle(bool lower, char op, bool unit, int64_t n, int64_t k, T* a, 
 // Swaps rows of (*, n) by pivots first to last, in that order or, to undo it, from the last on.
 template <class T>
 void swap_rows(int64_t n, T* a, int64_t lda, const int* pivots, int64_t first, int64_t last, bool undo = false) {
-  for (int64_t j = 0; j < n; ++j) {
+  constexpr int64_t kAtOnce = 8;  // columns for which a pivot is read
+  for (int64_t j = 0; j < n; j += kAtOnce) {
+    const int64_t width = std::min(kAtOnce, n - j);
     T* x = a + j * lda;
     for (int64_t i = first; i < last; ++i) {
-      const int64_t k = undo ? last - 1 - (i - first) : i;
-      std::swap(x[k], x[pivots[k] - 1]);
+      const int64_t k = undo ? last - 1 - (i - first) : i, with = pivots[k] - 1;
+      if (with == k) continue;
+      for (int64_t c = 0; c < width; ++c) std::swap(x[c * lda + k], x[c * lda + with]);
     }
   }
 }
@@ -127,26 +130,34 @@ void swap_rows(int64_t n, T* a, int64_t lda, const int* pivots, int64_t first, i
 // LAPACK's getrf, by recursion over columns: Toledo, "Locality of reference in LU decomposition with partial pivoting"
 // (1997).
 template <class T>
-int factor_lu(int64_t m, int64_t n, T* a, int64_t lda, int* pivots, int64_t block = kBlockedFrom<T>) {
-  if (n <= block || m <= block) {
-    int height = as_int(m), width = as_int(n), ld = leading(lda), info = 0;
-    if (m && n) lapack<T>.getrf(&height, &width, a, &ld, pivots, &info);
-    return info;
-  }
-  const int64_t first = std::min(m, n) / 2, second = n - first;
+int factor_panels(int64_t m, int64_t n, T* a, int64_t lda, int* pivots) {
+  if (n <= kPanelColumns) return sweeps<T>().lu(m, n, a, lda, pivots);
+  const int64_t least = std::min(m, n);
+  const int64_t first =
+      least <= kPanelColumns ? least : (least / 2 + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
+  const int64_t second = n - first;
   T *right = a + first * lda, *below = right + first;
-  int info = factor_lu(m, first, a, lda, pivots, kBlock);
+  int info = factor_panels(m, first, a, lda, pivots);
   over_columns(second, [&](int64_t begin, int64_t end) {
     T *x = right + begin * lda, *y = below + begin * lda;
     swap_rows(end - begin, x, lda, pivots, 0, first);
     solve_triangle(true, 'N', true, first, end - begin, a, lda, x, lda);
     multiply<T>(m - first, end - begin, first, -1, {a + first, lda}, {x, lda}, 1, {y, lda});
   });
-  const int rest = factor_lu(m - first, second, below, lda, pivots + first, kBlock);
+  if (first == least) return info;
+  const int rest = factor_panels(m - first, second, below, lda, pivots + first);
   if (!info && rest) info = rest + as_int(first);
-  const int64_t least = std::min(m, n);
   for (int64_t i = first; i < least; ++i) pivots[i] += as_int(first);
-  swap_rows(first, a, lda, pivots, first, least);
+  over_columns(first,
+               [&](int64_t begin, int64_t end) { swap_rows(end - begin, a + begin * lda, lda, pivots, first, least); });
+  return info;
+}
+
+template <class T>
+int factor_lu(int64_t m, int64_t n, T* a, int64_t lda, int* pivots) {
+  if (std::min(m, n) >= kBlockedFrom<T>) return factor_panels(m, n, a, lda, pivots);
+  int height = as_int(m), width = as_int(n), ld = leading(lda), info = 0;
+  if (m && n) lapack<T>.getrf(&height, &width, a, &ld, pivots, &info);
   return info;
 }
 

@@ -133,6 +133,15 @@ const LaneTable& lane_table() {
   return table;
 }
 
+const SweepTable& sweep_table() {
+  static const SweepTable table = [] {
+    SweepTable t{};
+    RL_ISA_CALL(fill_sweeps, t);
+    return t;
+  }();
+  return table;
+}
+
 void run_batch(int64_t count, double work, void (*body)(void*, int64_t, int64_t), void* context) {
   struct Unlocked {
     PyThreadState* state;

@@ -10,6 +10,7 @@
 
 #include "lanes.h"
 #include "lapack.h"
+#include "sweeps.h"
 
 namespace rl {
 
@@ -166,6 +167,14 @@ const LaneKernels<T, Real<T>>& lanes() {
   if constexpr (std::is_same_v<T, double>) return lane_table().d;
   if constexpr (std::is_same_v<T, std::complex<float>>) return lane_table().c;
   if constexpr (std::is_same_v<T, std::complex<double>>) return lane_table().z;
+}
+const SweepTable& sweep_table();
+template <class T>
+const SweepKernels<T, Real<T>>& sweeps() {
+  if constexpr (std::is_same_v<T, float>) return sweep_table().s;
+  if constexpr (std::is_same_v<T, double>) return sweep_table().d;
+  if constexpr (std::is_same_v<T, std::complex<float>>) return sweep_table().c;
+  if constexpr (std::is_same_v<T, std::complex<double>>) return sweep_table().z;
 }
 inline bool fits_lanes(int64_t m, int64_t n) { return m >= 1 && n >= 1 && m <= kLaneOrder && n <= kLaneOrder; }
 

@@ -52,6 +52,12 @@ bool fill(const Tables& from, char t) {
          get(from.blas, t, "gemm", &l.gemm);
 }
 
+template <class R>
+bool fill_condensed(const Tables& from, char t) {
+  Condensed<R>& c = condensed<R>;
+  return get(from.lapack, t, "stedc", &c.stedc) && get(from.lapack, t, "bdsdc", &c.bdsdc);
+}
+
 // How many threads OpenBLAS uses, and who wants it to use one.
 struct Threads {
   void (*set)(int) = nullptr;
@@ -84,7 +90,8 @@ PyObject* functions_of(const char* name) {
 int load_lapack() {
   Tables tables{functions_of("scipy.linalg.cython_lapack"), functions_of("scipy.linalg.cython_blas")};
   bool done = tables.lapack && tables.blas && fill<float>(tables, 's') && fill<double>(tables, 'd') &&
-              fill<std::complex<float>>(tables, 'c') && fill<std::complex<double>>(tables, 'z');
+              fill<std::complex<float>>(tables, 'c') && fill<std::complex<double>>(tables, 'z') &&
+              fill_condensed<float>(tables, 's') && fill_condensed<double>(tables, 'd');
   if (done) find_threads();
   Py_XDECREF(tables.lapack);
   Py_XDECREF(tables.blas);

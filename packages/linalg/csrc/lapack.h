@@ -85,6 +85,17 @@ struct Lapack {
 template <class T>
 inline Lapack<T> lapack;  // filled by load_lapack
 
+// Eigenvalues of tridiagonal matrices and singular values of bidiagonal ones, which are real.
+template <class R>
+struct Condensed {
+  void (*stedc)(char* job, int* n, R* d, R* e, R* z, int* ldz, R* work, int* lwork, int* iwork, int* liwork, int* info);
+  void (*bdsdc)(char* uplo, char* job, int* n, R* d, R* e, R* u, int* ldu, R* vt, int* ldvt, R* q, int* iq, R* work,
+                int* iwork, int* info);
+};
+
+template <class R>
+inline Condensed<R> condensed;  // filled by load_lapack
+
 // Reads scipy.linalg.cython_lapack and cython_blas; -1 with a Python exception where they lack what is expected.
 int load_lapack();
 

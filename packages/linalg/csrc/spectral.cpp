@@ -1,7 +1,7 @@
 // Eigenvalues and singular values.
 #include <algorithm>
 
-#include "kernel.h"
+#include "condensed.h"
 
 namespace rl {
 
@@ -58,6 +58,20 @@ PyObject* eigh_any(Call& call, const char* op, bool vectors) {
             info.data<int32_t>()[i] = all_finite(matrices + (i - begin) * n * n, n * n) ? 0 : kNotFinite;
           return lanes<T>().eigh(matrices, n, end - begin, uplo == 'L', values.data<R>() + begin * n,
                                  vectors ? data_of<T>(v, begin) : nullptr);
+        }
+        if (n >= kCondensedFrom) {
+          std::vector<T> copy(static_cast<size_t>(n * n));
+          for (int64_t i = begin; i < end; ++i) {
+            T* z = vectors ? data_of<T>(v, i) : nullptr;
+            if (uplo == 'U')
+              from.columns(i, copy.data());
+            else  // the conjugate, with the upper triangle below
+              from.rows(i, copy.data());
+            info.data<int32_t>()[i] =
+                all_finite(copy.data(), n * n) ? large_eigh(n, copy.data(), values.data<R>() + i * n, z) : kNotFinite;
+            if (kComplex<T> && vectors && uplo == 'L') std::transform(z, z + n * n, z, [](T e) { return conj(e); });
+          }
+          return;
         }
         std::vector<T> work(static_cast<size_t>(size)), copy(vectors ? 0 : static_cast<size_t>(n * n));
         std::vector<R> rwork(kComplex<T> ? static_cast<size_t>(real_size) : 0);
@@ -181,6 +195,28 @@ int gesvd(char job, int m, int n, T* a, Real<T>* s, T* u, int ldu, T* vt, int ld
   return info;
 }
 
+// Matrix i of a stack, row by row in `a`, which is overwritten; U (m, width) and V^H (height, n) row by row, both or
+// neither.
+template <class T>
+int svd_by_rows(const Stack& from, int64_t i, T* a, Real<T>* s, T* u, int64_t width, T* vh, int64_t height) {
+  const int64_t m = from.m, n = from.n;
+  if (m < n) {  // A^T = conj(V) S U^T
+    std::vector<T> v(u ? static_cast<size_t>(m * m) : 0);
+    const int info = large_svd(n, m, a, s, vh, height, u ? v.data() : nullptr);
+    for (int64_t j = 0; j < m && u; ++j)
+      for (int64_t k = 0; k < m; ++k) u[k * m + j] = conj(v[static_cast<size_t>(j * m + k)]);
+    return info;
+  }
+  from.columns(i, a);
+  std::vector<T> columns(u ? static_cast<size_t>(m * width) : 0);
+  const int info = large_svd(m, n, a, s, u ? columns.data() : nullptr, width, vh);
+  if (!u) return info;
+  for (int64_t j = 0; j < width; ++j)
+    for (int64_t k = 0; k < m; ++k) u[k * width + j] = columns[static_cast<size_t>(j * m + k)];
+  if (kComplex<T>) std::transform(vh, vh + n * n, vh, [](T x) { return conj(x); });
+  return info;
+}
+
 constexpr int32_t kAgain = 1;  // left to LAPACK
 
 // Row-major A (m, n) is LAPACK's A^T (n, m) = U1 S V1^H, and A = conj(V1) S U1^T: the memory of V1^H, row by row, is U,
@@ -244,8 +280,10 @@ PyObject* svd_any(Call& call, const char* op, bool vectors, bool full, const Arg
             code = kNotFinite;
             continue;
           }
-          code = gesdd<T>(job, as_int(n), as_int(m), copy.data(), s_i, u1, ldu, vt1, ldvt, work.data(), size,
-                          rwork.data(), iwork.data());
+          code = least >= kCondensedFrom ? svd_by_rows(from, i, copy.data(), s_i, vectors ? vt1 : nullptr, width,
+                                                       vectors ? u1 : nullptr, height)
+                                         : gesdd<T>(job, as_int(n), as_int(m), copy.data(), s_i, u1, ldu, vt1, ldvt,
+                                                    work.data(), size, rwork.data(), iwork.data());
           if (!code) continue;
           from.rows(i, copy.data());  // QR iterations converge where divide and conquer does not
           code = gesvd<T>(job, as_int(n), as_int(m), copy.data(), s_i, u1, ldu, vt1, ldvt, work.data(), size,

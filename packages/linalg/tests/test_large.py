@@ -1,5 +1,6 @@
 """Large matrices, which other routines factor than small ones: residuals, options, singular input."""
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -81,6 +82,80 @@ def test_qr_and_least_squares(dtype, n, shape):
         x = L.lstsq(a, b, driver=driver).solution
         expected = L.pinv(a) @ b
         assert L.matrix_norm(x - expected).item() <= 1e4 * n * torch.finfo(dtype).eps * L.matrix_norm(expected).item()
+
+
+def spectral_cases(dtype, n):
+    """Matrices by what is hard in them, as arrays."""
+    rng = np.random.default_rng(n)
+    a = rng.standard_normal((n, n)) + (1j * rng.standard_normal((n, n)) if dtype.is_complex else 0)
+    info = np.finfo(a.real.dtype if dtype.itemsize > 8 or dtype is torch.float64 else np.float32)
+    fall = np.logspace(0, np.log10(info.tiny) * 0.9, n)
+    yield from (a, a * fall, fall[:, None] * a * fall, fall[::-1, None] * a * fall[::-1])
+    yield from (a / np.abs(a).max() * (float(info.max) / 8), a * float(info.tiny) * 1e3)
+    yield from (a * 0, np.ones_like(a), np.eye(n), np.diag(a[0]), np.eye(n, k=1), np.outer(a[0], a[1]))
+    yield np.where(np.arange(n) % 2, a, 0)
+
+
+def assert_close(x, y):
+    """Equal but for some roundings of the norm, whatever the scale."""
+    assert x.shape == y.shape
+    largest = max(y.abs().max().item(), torch.finfo(y.dtype).tiny)
+    size = max(L.vector_norm(y / largest).item(), 1)
+    assert ((x - y).abs().max() / largest).item() <= 20 * torch.finfo(y.dtype).eps * size
+
+
+@each_dtype
+@pytest.mark.parametrize("n", [32, 75])
+def test_eigh(dtype, n):
+    eye = torch.eye(n, dtype=dtype)
+    for case in spectral_cases(dtype, n):
+        a = torch.tensor(case).to(dtype)
+        a = a / 2 + a.mH / 2
+        for uplo in "LU":
+            triangle = a.tril() if uplo == "L" else a.triu()
+            w, v = L.eigh(triangle, uplo)
+            assert_close(v * w @ v.mH, a)
+            assert_close(v.mH @ v, eye)
+            assert_close(L.eigvalsh(triangle, uplo), w)
+            assert (w.diff() >= 0).all()
+
+
+@each_dtype
+@pytest.mark.parametrize("shape", [(33, 33), (64, 48), (48, 64), (40, 90), (90, 40)], ids=str)
+def test_svd(dtype, shape):
+    m, n = shape
+    for case in spectral_cases(dtype, max(m, n)):
+        a = torch.tensor(case[:m, :n]).to(dtype)
+        for full in (False, True):
+            u, s, vh = L.svd(a, full)
+            k = s.shape[-1]
+            assert_close(u[:, :k] * s @ vh[:k], a)
+            assert_close(u.mH @ u, torch.eye(u.shape[1], dtype=dtype))
+            assert_close(vh @ vh.mH, torch.eye(vh.shape[0], dtype=dtype))
+        assert_close(L.svdvals(a), s)
+        assert (s.diff() <= 0).all()
+
+
+@each_dtype
+def test_spectra_against_numpy(dtype):
+    a = random(dtype, 3, 70, 70)
+    wide = a.numpy().astype(np.complex128)
+    hermitian = a + a.mH
+    for x, y in (
+        (L.svdvals(a), np.linalg.svd(wide, compute_uv=False)),
+        (L.eigvalsh(hermitian), np.linalg.eigvalsh(hermitian.numpy().astype(np.complex128))),
+    ):
+        assert_close(x, torch.tensor(y).to(x.dtype))
+
+
+@each_dtype
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_spectra_of_what_is_not_finite(dtype, value):
+    a = random(dtype, 2, 40, 40)
+    a[1, 30, 20] = value
+    for op in (L.eigh, L.eigvalsh, L.svd, L.svdvals):
+        with pytest.raises(L.LinAlgError, match=r"Batch element 1.*non-finite"):
+            op(a)
 
 
 def test_singular_matrices():

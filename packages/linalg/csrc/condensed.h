@@ -1,0 +1,270 @@
+// A large matrix in condensed form, tridiagonal or bidiagonal, whose eigenvalues and singular values LAPACK finds.
+// Every column is reduced as soon as the step before it is applied, in one pass over memory on all threads.
+#pragma once
+#include <limits>
+
+#include "blocked.h"
+
+namespace rl {
+
+constexpr int64_t kCondensedFrom = 32;  // the least order of a large matrix
+
+// A vector and, where it is complex, i times it behind it: see sweeps.h.
+template <class T>
+class Turned {
+ public:
+  explicit Turned(int64_t n) : n_(n), data_(static_cast<size_t>(n * kParts)) {}
+  T* data() { return data_.data(); }
+  T& operator[](int64_t i) { return data_[static_cast<size_t>(i)]; }
+  void set(int64_t i, T x) {
+    (*this)[i] = x;
+    if constexpr (kComplex<T>) (*this)[n_ + i] = T(-x.imag(), x.real());
+  }
+  // The number that element i of a sum stands for.
+  T sum(int64_t i) {
+    T x = (*this)[i];
+    if constexpr (kComplex<T>) x += T(-(*this)[n_ + i].imag(), (*this)[n_ + i].real());
+    return x;
+  }
+  void clear(int64_t from) {
+    for (int p = 0; p < kParts; ++p) std::fill(data_.begin() + p * n_ + from, data_.begin() + (p + 1) * n_, T(0));
+  }
+  void swap(Turned& other) { data_.swap(other.data_); }
+
+ private:
+  static constexpr int kParts = kComplex<T> ? 2 : 1;
+  int64_t n_;
+  std::vector<T> data_;
+};
+
+// A vector of n elements less its first is taken for 0 below this, squared: beside a matrix of size 1 it is nothing,
+// and its products would lose digits.
+template <class R>
+constexpr R kNothing =
+    std::numeric_limits<R>::min() / (std::numeric_limits<R>::epsilon() * std::numeric_limits<R>::epsilon());
+
+template <class T>
+struct Reflector {
+  T tau;
+  Real<T> beta;
+  bool scaled;  // whether v is (x - beta e1) / (x[0] - beta), not e1
+};
+
+// H = I - tau v v^H with H^H x = beta e1: LAPACK's larfg. v without its leading 1 takes the place of x[1:].
+template <class T>
+Reflector<T> reflect(int64_t n, T* x) {
+  using R = Real<T>;
+  R squares(0);
+  for (int64_t i = 1; i < n; ++i) squares += std::norm(x[i]);
+  const bool scaled = !(squares < kNothing<R>);
+  if (!scaled) std::fill(x + 1, x + n, T(0));
+  const T alpha = x[0];
+  R imaginary(0);
+  if constexpr (kComplex<T>) imaginary = alpha.imag();
+  if (!scaled && imaginary * imaginary < kNothing<R>) return {T(0), real(alpha), false};
+  const R length = std::hypot(std::abs(alpha), scaled ? std::sqrt(squares) : R(0));
+  const R beta = real(alpha) > 0 ? -length : length;
+  if (scaled) {
+    const T factor = T(1) / (alpha - beta);
+    for (int64_t i = 1; i < n; ++i) x[i] *= factor;
+  }
+  return {(beta - alpha) / beta, beta, scaled};
+}
+
+// body(piece, begin, end) over `pieces` parts of n columns, of equal area in a square or a lower triangle.
+template <class F>
+void over_pieces(int64_t pieces, int64_t n, bool triangle, F&& body) {
+  const auto bound = [=](int64_t i) {
+    const double share = static_cast<double>(i) / static_cast<double>(pieces);
+    return i == pieces
+               ? n
+               : static_cast<int64_t>(static_cast<double>(n) * (triangle ? 1 - std::sqrt(1 - share) : share)) / 4 * 4;
+  };
+  const auto piece = [&](int64_t i) { body(i, bound(i), bound(i + 1)); };
+  api->parallel_for(
+      0, pieces, 1,
+      [](void* f, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) (*static_cast<decltype(piece)*>(f))(i);
+      },
+      const_cast<void*>(static_cast<const void*>(&piece)));
+}
+
+// How many threads a sweep of so many elements is worth.
+template <class T>
+int64_t sweep_pieces(int64_t elements) {
+  constexpr int64_t kWorthSharing = kComplex<T> ? 6000 : 12000;
+  return std::max<int64_t>(1, std::min<int64_t>(api->num_threads(), elements / kWorthSharing));
+}
+
+// A = Q T Q^H of the lower triangle of A: d and e are the diagonals of T. Column i of A holds below d[i] the reflector
+// i of Q, a 1 first, as LAPACK's hetrd leaves them.
+template <class T>
+void tridiagonalize(int64_t n, T* a, int64_t lda, Real<T>* d, Real<T>* e, T* tau) {
+  Turned<T> v(n), w(n), x(n);
+  std::vector<Turned<T>> sums(static_cast<size_t>(api->num_threads()), Turned<T>(n));
+  for (int64_t i = 0; i < n; ++i) {
+    T* column = a + i * lda;
+    const T w_i = conj(w[i]), v_i = conj(v[i]);
+    for (int64_t k = i; k < n; ++k) column[k] -= v[k] * w_i + w[k] * v_i;
+    d[i] = real(column[i]);
+    const int64_t first = i + 1, rest = n - first;
+    if (!rest) break;
+    const Reflector<T> h = reflect(rest, column + first);
+    tau[i] = h.tau, e[i] = h.beta;
+    x.set(first, T(1));
+    for (int64_t k = first + 1; k < n; ++k) x.set(k, column[k]);
+    const int64_t pieces = sweep_pieces<T>(rest * rest / 2);
+    over_pieces(pieces, rest, true, [&](int64_t piece, int64_t begin, int64_t end) {
+      Turned<T>& y = sums[static_cast<size_t>(piece)];
+      y.clear(first);
+      sweeps<T>().hermitian(rest, begin, end, a + first * (lda + 1), lda, n, v.data() + first, w.data() + first,
+                            x.data() + first, y.data() + first);
+    });
+    T product(0);
+    for (int64_t k = first; k < n; ++k) {
+      T sum(0);
+      for (int64_t piece = 0; piece < pieces; ++piece) sum += sums[static_cast<size_t>(piece)].sum(k);
+      w[k] = h.tau * sum;
+      product += conj(w[k]) * x[k];
+    }
+    const T half = h.tau * product / Real<T>(2);
+    for (int64_t k = first; k < n; ++k) w.set(k, w[k] - half * x[k]);
+    v.swap(x);
+  }
+}
+
+// A = Q B P^H of (m, n), m >= n: d and e are the diagonal of B and the one above it. Column i of A holds below d[i] the
+// reflector i of Q; column i of p (n, n), from row i + 1 on, that of P, a 1 first in both.
+template <class T>
+void bidiagonalize(int64_t m, int64_t n, T* a, int64_t lda, Real<T>* d, Real<T>* e, T* tau_q, T* p, T* tau_p) {
+  Turned<T> u(m), x(m), next(m);
+  std::vector<T> y(static_cast<size_t>(n)), g(y), c(y), v(y);
+  std::vector<Turned<T>> sums(static_cast<size_t>(api->num_threads()), Turned<T>(m));
+  for (int64_t i = 0; i < n; ++i) {
+    T* column = a + i * lda;
+    const auto at = static_cast<size_t>(i);
+    const T y_i = conj(y[at]), v_i = conj(v[at]);
+    for (int64_t k = i; k < m; ++k) column[k] -= u[k] * y_i + x[k] * v_i;
+    const Reflector<T> h = reflect(m - i, column + i);
+    tau_q[i] = h.tau, d[i] = h.beta;
+    const int64_t first = i + 1, rest = n - first;
+    if (!rest) break;
+    next.set(i, T(1));
+    for (int64_t k = first; k < m; ++k) next.set(k, column[k]);
+    const int64_t pieces = sweep_pieces<T>((m - i) * rest);
+    over_pieces(pieces, rest, false, [&](int64_t piece, int64_t begin, int64_t end) {
+      Turned<T>& z = sums[static_cast<size_t>(piece)];
+      z.clear(i);
+      sweeps<T>().general(m - i, begin, end, a + first * lda + i, lda, m, u.data() + i, y.data() + first, x.data() + i,
+                          v.data() + first, next.data() + i, &h.tau, g.data() + first, c.data() + first, z.data() + i);
+    });
+    y.swap(g);
+    T product(0);  // y^H c
+    for (int64_t k = first; k < n; ++k) product += conj(y[static_cast<size_t>(k)]) * c[static_cast<size_t>(k)];
+    const T c_first = c[static_cast<size_t>(first)];
+    const Reflector<T> row = reflect(rest, c.data() + first);
+    tau_p[i] = row.tau, e[i] = row.beta;
+    v.swap(c);
+    std::copy(v.begin() + first, v.end(), p + i * n + first);
+    v[static_cast<size_t>(first)] = T(1);
+    u.swap(next);
+    // x = tau A v for what is now A - u y^H, from A c and A e1: Howell et al., "Cache efficient bidiagonalization using
+    // BLAS 2.5 operators" (2008).
+    const T y_first = conj(y[static_cast<size_t>(first)]);
+    const T factor = row.scaled ? row.tau / (c_first - row.beta) : row.tau;
+    const T of_z = row.scaled ? T(1) : T(0), of_first = row.scaled ? T(-row.beta) : T(1);
+    const T* next_column = a + first * lda;
+    for (int64_t k = first; k < m; ++k) {
+      T sum(0);
+      for (int64_t piece = 0; piece < pieces; ++piece) sum += sums[static_cast<size_t>(piece)].sum(k);
+      x.set(k, factor * (of_z * (sum - u[k] * product) + of_first * (next_column[k] - u[k] * y_first)));
+    }
+  }
+}
+
+// A power of two that brings the largest part of n elements to 1; 1 where they are all 0.
+template <class T>
+Real<T> unit_scale(int64_t n, const T* x) {
+  using R = Real<T>;
+  auto* parts = reinterpret_cast<const R*>(x);
+  R largest(0);
+  for (int64_t i = 0; i < n * (kComplex<T> ? 2 : 1); ++i) largest = std::max(largest, std::abs(parts[i]));
+  if (largest == 0) return R(1);
+  return std::ldexp(R(1), std::clamp(-std::ilogb(largest), -std::numeric_limits<R>::max_exponent + 2,
+                                     std::numeric_limits<R>::max_exponent - 2));
+}
+
+// Eigenvalues, ascending, of the Hermitian matrix whose lower triangle a (n, n) holds, and in z unless it is null the
+// vectors. a is overwritten. info is that of LAPACK's stedc.
+template <class T>
+int large_eigh(int64_t n, T* a, Real<T>* values, T* z) {
+  using R = Real<T>;
+  const R scale = unit_scale(n * n, a);
+  std::transform(a, a + n * n, a, [=](T x) { return x * scale; });
+  std::vector<R> e(static_cast<size_t>(n));
+  std::vector<T> tau(static_cast<size_t>(n));
+  tridiagonalize(n, a, n, values, e.data(), tau.data());
+  std::vector<R> vectors(z && kComplex<T> ? static_cast<size_t>(n * n) : 0);
+  R* real_z = nullptr;
+  if constexpr (kComplex<T>)
+    real_z = vectors.data();
+  else
+    real_z = z;
+  char job = z ? 'I' : 'N';
+  int order = as_int(n), size = as_int(z ? 1 + 4 * n + n * n : 1), int_size = as_int(z ? 3 + 5 * n : 1), info = 0;
+  std::vector<R> work(static_cast<size_t>(size));
+  std::vector<int> int_work(static_cast<size_t>(int_size));
+  condensed<R>.stedc(&job, &order, values, e.data(), real_z, &order, work.data(), &size, int_work.data(), &int_size,
+                     &info);
+  for (int64_t i = 0; i < n; ++i) values[i] /= scale;
+  if (info || !z) return info;
+  if constexpr (kComplex<T>) std::copy(vectors.begin(), vectors.end(), z);
+  apply_q(false, n - 1, n, n - 1, a + 1, n, tau.data(), z + 1, n);
+  return 0;
+}
+
+// Singular values, descending, of a (m, n), m >= n, which is overwritten. Unless v is null, U (m, width) for a width of
+// n or m and V (n, n), by columns. info is that of LAPACK's bdsdc.
+template <class T>
+int large_svd(int64_t m, int64_t n, T* a, Real<T>* s, T* u, int64_t width, T* v) {
+  using R = Real<T>;
+  const R scale = unit_scale(m * n, a);
+  std::transform(a, a + m * n, a, [=](T x) { return x * scale; });
+  const bool tall = 2 * m > 3 * n;  // as R of a QR decomposition, which is n by n
+  std::vector<T> tau(static_cast<size_t>(3 * n)), triangle;
+  T *tau_q = tau.data() + n, *tau_p = tau_q + n, *b = a;
+  int64_t height = m;
+  if (tall) {
+    factor_qr(m, n, a, m, tau.data());
+    triangle.assign(static_cast<size_t>(n * n), T(0));
+    for (int64_t j = 0; j < n; ++j) std::copy_n(a + j * m, j + 1, triangle.data() + j * n);
+    b = triangle.data(), height = n;
+  }
+  std::vector<R> e(static_cast<size_t>(n)), vectors(v ? static_cast<size_t>(2 * n * n) : 0);
+  std::vector<T> p(static_cast<size_t>(n * n));
+  bidiagonalize(height, n, b, height, s, e.data(), tau_q, p.data(), tau_p);
+  char upper = 'U', job = v ? 'I' : 'N';
+  int order = as_int(n), info = 0;
+  std::vector<R> work(static_cast<size_t>(v ? 3 * n * n + 4 * n : 4 * n));
+  std::vector<int> int_work(static_cast<size_t>(8 * n));
+  R *u_b = vectors.data(), *vt_b = u_b + (v ? n * n : 0);
+  condensed<R>.bdsdc(&upper, &job, &order, s, e.data(), u_b, &order, vt_b, &order, nullptr, nullptr, work.data(),
+                     int_work.data(), &info);
+  for (int64_t i = 0; i < n; ++i) s[i] /= scale;
+  if (info || !v) return info;
+  for (int64_t j = 0; j < width; ++j) {
+    std::fill(u + j * m, u + (j + 1) * m, T(0));
+    if (j < n)
+      std::copy_n(u_b + j * n, n, u + j * m);
+    else
+      u[j * (m + 1)] = T(1);
+  }
+  for (int64_t j = 0; j < n; ++j)
+    for (int64_t i = 0; i < n; ++i) v[j * n + i] = vt_b[i * n + j];
+  apply_q(false, height, tall ? n : width, n, b, height, tau_q, u, m);
+  if (tall) apply_q(false, m, width, n, a, m, tau.data(), u, m);
+  apply_q(false, n - 1, n, n - 1, p.data() + 1, n, tau_p, v + 1, n);
+  return 0;
+}
+
+}  // namespace rl

@@ -1,0 +1,38 @@
+// Kernels that go over the columns of one large matrix, as often as its reduction to a few diagonals asks for.
+#pragma once
+#include <rushlight/isa.h>
+
+#include <complex>
+#include <cstdint>
+
+namespace rl {
+
+constexpr int64_t kPanelColumns = 8;  // the widest panel of LU
+
+// Matrices lie column by column. A turned vector holds its elements and, `stride` elements on, i times them where they
+// are complex: products of complex numbers are then multiples of real vectors.
+template <class T, class R>
+struct SweepKernels {
+  // LAPACK's getf2 of (m, n) for n <= kPanelColumns.
+  int (*lu)(int64_t m, int64_t n, T* a, int64_t lda, int* pivots);
+  // For the columns [begin, end) of the lower triangle of a Hermitian matrix of order n: A -= v w^H + w v^H, then
+  // adds to y what these columns, and the rows that they stand for, give of A x. v, w and x are turned; the sum that y
+  // (0) and y (1) = y + stride stand for is y (0) + i y (1).
+  void (*hermitian)(int64_t n, int64_t begin, int64_t end, T* a, int64_t lda, int64_t stride, const T* v, const T* w,
+                    const T* x, T* y);
+  // For the columns [begin, end) of (m, n): A -= u y^H + x v^H, then g = tau A^H next and c = conj(first row) - g, and
+  // adds A c to z, which is as y above. u, x and next are turned.
+  void (*general)(int64_t m, int64_t begin, int64_t end, T* a, int64_t lda, int64_t stride, const T* u, const T* y,
+                  const T* x, const T* v, const T* next, const T* tau, T* g, T* c, T* z);
+};
+
+struct SweepTable {
+  SweepKernels<float, float> s;
+  SweepKernels<double, double> d;
+  SweepKernels<std::complex<float>, float> c;
+  SweepKernels<std::complex<double>, double> z;
+};
+
+}  // namespace rl
+
+RL_ISA_DECLARE(fill_sweeps, SweepTable)

@@ -1,0 +1,345 @@
+// Elements of P real parts are taken as P real ones: see the note on turned vectors in the header.
+#include "sweeps.h"
+
+#include <rushlight/simd.h>
+
+namespace rl {
+namespace RL_ISA {
+namespace {
+
+// How a vector's worth of memory is read and written: all of it, or the part that exists.
+struct Whole {
+  template <class R>
+  Vec<R> get(const R* p) const {
+    return load(p);
+  }
+  template <class R>
+  void put(R* p, Vec<R> v) const {
+    store(p, v);
+  }
+};
+struct Part {
+  int64_t n;
+  template <class R>
+  Vec<R> get(const R* p) const {
+    return load(p, n);
+  }
+  template <class R>
+  void put(R* p, Vec<R> v) const {
+    store(p, v, n);
+  }
+};
+template <class R, class F>
+RL_INLINE inline void by_vectors(int64_t begin, int64_t end, const F& body) {
+  for (; begin + kLanes<R> <= end; begin += kLanes<R>) body(begin, Whole{});
+  if (begin < end) body(begin, Part{end - begin});
+}
+
+// ---- complex numbers, or real ones whose imaginary part is never looked at
+
+template <class R, int P>
+struct Number {
+  R re, im;
+  static Number at(const R* p) { return {p[0], P == 2 ? p[P - 1] : R(0)}; }
+  void to(R* p) const {
+    p[0] = re;
+    if (P == 2) p[P - 1] = im;
+  }
+  Number conj() const { return {re, -im}; }
+  Number operator+(Number b) const { return {re + b.re, im + b.im}; }
+  Number operator-(Number b) const { return {re - b.re, im - b.im}; }
+  Number operator*(Number b) const {
+    if constexpr (P == 1)
+      return {re * b.re, 0};
+    else
+      return {re * b.re - im * b.im, re * b.im + im * b.re};
+  }
+};
+
+// What the parts of a turned vector are multiplied by, so that they add up to the vector times a number.
+template <class R, int P>
+struct Factor {
+  Vec<R> part[P];
+  explicit Factor(Number<R, P> x) {
+    part[0] = splat(x.re);
+    if constexpr (P == 2) part[1] = splat(x.im);
+  }
+  Factor() = default;
+};
+
+// The product of a column's adjoint and a vector, from the sums of the column times the turned vector.
+template <class R, int P>
+Number<R, P> adjoint_dot(const Vec<R> (&sums)[P]) {
+  return {sum_lanes<R>(sums[0]), P == 2 ? -sum_lanes<R>(sums[P - 1]) : R(0)};
+}
+
+// ---- Hermitian matrices
+
+template <class R, int P, int C>
+void hermitian_columns(int64_t n, R* a, int64_t lda, int64_t stride, const R* v, const R* w, const R* x, R* y) {
+  using N = Number<R, P>;
+  Factor<R, P> of_v[C], of_w[C], of_x[C];
+  Vec<R> dots[C][P] = {};
+  R* column[C];
+  repeat<C>([&](auto q) RL_INLINE {
+    constexpr int at = q.value * P;
+    column[q.value] = a + q.value * lda;
+    of_v[q.value] = Factor<R, P>(N::at(v + at).conj());
+    of_w[q.value] = Factor<R, P>(N::at(w + at).conj());
+    of_x[q.value] = Factor<R, P>(N::at(x + at));
+  });
+  for (int q = 0; q < C; ++q)  // the triangle on the diagonal
+    for (int r = q; r < C; ++r) {
+      R* e = column[q] + r * P;
+      N value = N::at(e) - N::at(v + r * P) * N::at(w + q * P).conj() - N::at(w + r * P) * N::at(v + q * P).conj();
+      if (q == r) value.im = 0;
+      value.to(e);
+      (N::at(y + r * P) + value * N::at(x + q * P)).to(y + r * P);
+      if (q != r) (N::at(y + q * P) + value.conj() * N::at(x + r * P)).to(y + q * P);
+    }
+  by_vectors<R>(C * P, n * P, [&](int64_t i, auto lanes) RL_INLINE {
+    Vec<R> v_i[P], w_i[P], x_i[P], y_i[P];
+    repeat<P>([&](auto p) RL_INLINE {
+      const int64_t at = p.value * stride + i;
+      v_i[p.value] = lanes.get(v + at), w_i[p.value] = lanes.get(w + at);
+      x_i[p.value] = lanes.get(x + at), y_i[p.value] = lanes.get(y + at);
+    });
+    repeat<C>([&](auto q) RL_INLINE {
+      Vec<R> e = lanes.get(column[q.value] + i);
+      repeat<P>([&](auto p) RL_INLINE {
+        e -= v_i[p.value] * of_w[q.value].part[p.value];
+        e -= w_i[p.value] * of_v[q.value].part[p.value];
+      });
+      lanes.put(column[q.value] + i, e);
+      repeat<P>([&](auto p) RL_INLINE {
+        y_i[p.value] += e * of_x[q.value].part[p.value];
+        dots[q.value][p.value] += e * x_i[p.value];
+      });
+    });
+    repeat<P>([&](auto p) RL_INLINE { lanes.put(y + p.value * stride + i, y_i[p.value]); });
+  });
+  for (int q = 0; q < C; ++q) (N::at(y + q * P) + adjoint_dot<R, P>(dots[q])).to(y + q * P);
+}
+
+template <class R, int P, class T>
+void hermitian(int64_t n, int64_t begin, int64_t end, T* a, int64_t lda, int64_t stride, const T* v, const T* w,
+               const T* x, T* y) {
+  constexpr int kAtOnce = P == 1 ? 4 : 2;
+  const auto columns = [&](int64_t j, auto count) {
+    const auto at = [&](const T* p) { return reinterpret_cast<const R*>(p) + j * P; };
+    hermitian_columns<R, P, decltype(count)::value>(n - j, reinterpret_cast<R*>(a) + j * (lda + 1) * P, lda * P,
+                                                    stride * P, at(v), at(w), at(x), reinterpret_cast<R*>(y) + j * P);
+  };
+  for (; begin + kAtOnce <= end; begin += kAtOnce) columns(begin, Constant<kAtOnce>{});
+  for (; begin < end; ++begin) columns(begin, Constant<1>{});
+}
+
+// ---- any matrices
+
+template <class R, int P, int C>
+void general_columns(int64_t m, R* a, int64_t lda, int64_t stride, const R* u, const R* y, const R* x, const R* v,
+                     const R* next, const R* tau, R* g, R* c, R* z) {
+  using N = Number<R, P>;
+  Factor<R, P> of_y[C], of_v[C], of_c[C];
+  Vec<R> dots[C][P] = {};
+  R* column[C];
+  repeat<C>([&](auto q) RL_INLINE {
+    column[q.value] = a + q.value * lda;
+    of_y[q.value] = Factor<R, P>(N::at(y + q.value * P).conj());
+    of_v[q.value] = Factor<R, P>(N::at(v + q.value * P).conj());
+  });
+  by_vectors<R>(0, m * P, [&](int64_t i, auto lanes) RL_INLINE {
+    Vec<R> u_i[P], x_i[P], next_i[P];
+    repeat<P>([&](auto p) RL_INLINE {
+      const int64_t at = p.value * stride + i;
+      u_i[p.value] = lanes.get(u + at), x_i[p.value] = lanes.get(x + at), next_i[p.value] = lanes.get(next + at);
+    });
+    repeat<C>([&](auto q) RL_INLINE {
+      Vec<R> e = lanes.get(column[q.value] + i);
+      repeat<P>([&](auto p) RL_INLINE {
+        e -= u_i[p.value] * of_y[q.value].part[p.value];
+        e -= x_i[p.value] * of_v[q.value].part[p.value];
+      });
+      lanes.put(column[q.value] + i, e);
+      repeat<P>([&](auto p) RL_INLINE { dots[q.value][p.value] += e * next_i[p.value]; });
+    });
+  });
+  repeat<C>([&](auto q) RL_INLINE {
+    const N g_q = N::at(tau) * adjoint_dot<R, P>(dots[q.value]), c_q = N::at(column[q.value]).conj() - g_q;
+    g_q.to(g + q.value * P);
+    c_q.to(c + q.value * P);
+    of_c[q.value] = Factor<R, P>(c_q);
+  });
+  by_vectors<R>(0, m * P, [&](int64_t i, auto lanes) RL_INLINE {
+    Vec<R> z_i[P];
+    repeat<P>([&](auto p) RL_INLINE { z_i[p.value] = lanes.get(z + p.value * stride + i); });
+    repeat<C>([&](auto q) RL_INLINE {
+      const Vec<R> e = lanes.get(column[q.value] + i);
+      repeat<P>([&](auto p) RL_INLINE { z_i[p.value] += e * of_c[q.value].part[p.value]; });
+    });
+    repeat<P>([&](auto p) RL_INLINE { lanes.put(z + p.value * stride + i, z_i[p.value]); });
+  });
+}
+
+template <class R, int P, class T>
+void general(int64_t m, int64_t begin, int64_t end, T* a, int64_t lda, int64_t stride, const T* u, const T* y,
+             const T* x, const T* v, const T* next, const T* tau, T* g, T* c, T* z) {
+  const auto real = [](auto* p) {
+    return reinterpret_cast<std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(p)>>, const R*, R*>>(p);
+  };
+  constexpr int kAtOnce = P == 1 ? 4 : 2;
+  const auto columns = [&](int64_t j, auto count) {
+    general_columns<R, P, decltype(count)::value>(m, real(a + j * lda), lda * P, stride * P, real(u), real(y + j),
+                                                  real(x), real(v + j), real(next), real(tau), real(g + j), real(c + j),
+                                                  real(z));
+  };
+  for (; begin + kAtOnce <= end; begin += kAtOnce) columns(begin, Constant<kAtOnce>{});
+  for (; begin < end; ++begin) columns(begin, Constant<1>{});
+}
+
+// ---- LU of a panel, left-looking: a column takes all that is due from those before it in one pass
+
+// (-im, re) of the pairs (re, im).
+template <class R>
+Vec<R> turned(Vec<R> x) {
+#if defined(__clang__)
+  Vec<R> swapped;
+  for (int i = 0; i < kLanes<R>; ++i) swapped[i] = x[i ^ 1];
+#else
+  Vec<IntOf<R>> order;
+  repeat<kLanes<R>>([&](auto i) RL_INLINE { order[i.value] = i.value ^ 1; });
+  const Vec<R> swapped = __builtin_shuffle(x, order);
+#endif
+  Vec<R> sign;
+  repeat<kLanes<R>>([&](auto i) RL_INLINE { sign[i.value] = i.value % 2 ? R(1) : R(-1); });
+  return swapped * sign;
+}
+template <class R, int P>
+Vec<R> sizes_of(Vec<R> x) {  // LAPACK's measure of pivots
+  const Vec<R> size = x < 0 ? -x : x;
+  if constexpr (P == 1)
+    return size;
+  else {
+    const Vec<R> other = turned<R>(size);
+    return size + (other < 0 ? -other : other);
+  }
+}
+template <class R, int P>
+R size_of(const R* x) {
+  const auto size = [](R part) { return part < 0 ? -part : part; };
+  return P == 1 ? size(x[0]) : size(x[0]) + size(x[P - 1]);
+}
+
+// Rows [begin, m) of a column less its first `Depth` elements times the columns before it; the size of the largest.
+template <class R, int P, int Depth>
+R eliminate(int64_t begin, int64_t m, const R* a, int64_t ld, R* column) {
+  Factor<R, P> x[Depth + 1];
+  repeat<Depth>([&](auto j) RL_INLINE { x[j.value] = Factor<R, P>(Number<R, P>::at(column + j.value * P)); });
+  Vec<R> largest = splat(R(-1));
+  by_vectors<R>(begin * P, m * P, [&](int64_t i, auto lanes) RL_INLINE {
+    Vec<R> sums[P] = {};
+    repeat<Depth>([&](auto j) RL_INLINE {
+      const Vec<R> e = lanes.get(a + j.value * ld + i);
+      repeat<P>([&](auto p) RL_INLINE { sums[p.value] += e * x[j.value].part[p.value]; });
+    });
+    Vec<R> e = lanes.get(column + i) - sums[0];
+    if constexpr (P == 2) e -= turned<R>(sums[P - 1]);
+    lanes.put(column + i, e);
+    const Vec<R> size = sizes_of<R, P>(e);
+    largest = size > largest ? size : largest;
+  });
+  R most = -1;
+  for (int i = 0; i < kLanes<R>; ++i) most = largest[i] > most ? largest[i] : most;
+  return most;
+}
+
+// Smith, "Algorithm 116: complex division" (1962).
+template <class R, int P>
+Number<R, P> operator/(Number<R, P> a, Number<R, P> b) {
+  if constexpr (P == 1) return {a.re / b.re, 0};
+  const bool wide = (b.re < 0 ? -b.re : b.re) >= (b.im < 0 ? -b.im : b.im);
+  const R ratio = wide ? b.im / b.re : b.re / b.im, length = wide ? b.re + b.im * ratio : b.im + b.re * ratio;
+  return wide ? Number<R, P>{(a.re + a.im * ratio) / length, (a.im - a.re * ratio) / length}
+              : Number<R, P>{(a.re * ratio + a.im) / length, (a.im * ratio - a.re) / length};
+}
+
+// n elements divided by a number, by its inverse where that does not overflow.
+template <class R, int P>
+void divide(int64_t n, R* x, Number<R, P> by) {
+  constexpr R tiny = sizeof(R) == 8 ? R(2.2250738585072014e-308) : R(1.17549435e-38);
+  R parts[P];
+  by.to(parts);
+  if (!(size_of<R, P>(parts) >= tiny)) {
+    for (int64_t i = 0; i < n; ++i) (Number<R, P>::at(x + i * P) / by).to(x + i * P);
+    return;
+  }
+  const Factor<R, P> factor(Number<R, P>{1, 0} / by);
+  by_vectors<R>(0, n * P, [&](int64_t i, auto lanes) RL_INLINE {
+    const Vec<R> e = lanes.get(x + i);
+    Vec<R> scaled = e * factor.part[0];
+    if constexpr (P == 2) scaled += turned<R>(e) * factor.part[P - 1];
+    lanes.put(x + i, scaled);
+  });
+}
+
+template <class R, int P, class T>
+int lu(int64_t m, int64_t n, T* matrix, int64_t lda, int* pivots) {
+  using N = Number<R, P>;
+  auto* a = reinterpret_cast<R*>(matrix);
+  const int64_t ld = lda * P;
+  int info = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    R* column = a + k * ld;
+    const int64_t depth = least(k, m);
+    for (int64_t i = 1; i < depth; ++i) {
+      N sum = N::at(column + i * P);
+      for (int64_t j = 0; j < i; ++j) sum = sum - N::at(a + j * ld + i * P) * N::at(column + j * P);
+      sum.to(column + i * P);
+    }
+    R most = -1;
+    repeat<kPanelColumns>([&](auto d) RL_INLINE {
+      if (depth == d.value) most = eliminate<R, P, d.value>(depth, m, a, ld, column);
+    });
+    if (k >= m) continue;
+    int64_t pivot = k;
+    for (int64_t i = k; i < m; ++i) {
+      if (size_of<R, P>(column + i * P) == most) {
+        pivot = i;
+        break;
+      }
+    }
+    pivots[k] = static_cast<int>(pivot + 1);
+    if (pivot != k)
+      for (int64_t j = 0; j < n; ++j)
+        for (int p = 0; p < P; ++p) {
+          R *x = a + j * ld + k * P + p, *y = a + j * ld + pivot * P + p, kept = *x;
+          *x = *y;
+          *y = kept;
+        }
+    const N diagonal = N::at(column + k * P);
+    if (diagonal.re == 0 && diagonal.im == 0)
+      info = info ? info : static_cast<int>(k + 1);
+    else
+      divide<R, P>(m - k - 1, column + (k + 1) * P, diagonal);
+  }
+  return info;
+}
+
+template <class R, int P, class K>
+void fill(K& k) {
+  k.lu = lu<R, P>;
+  k.hermitian = hermitian<R, P>;
+  k.general = general<R, P>;
+}
+
+}  // namespace
+
+void fill_sweeps(SweepTable& table) {
+  fill<float, 1>(table.s);
+  fill<double, 1>(table.d);
+  fill<float, 2>(table.c);
+  fill<double, 2>(table.z);
+}
+
+}  // namespace RL_ISA
+}  // namespace rl
