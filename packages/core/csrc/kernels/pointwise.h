@@ -30,7 +30,6 @@ using Loop = void (*)(char* const* data, const int64_t* strides, int64_t n, cons
 //   elu                    alpha, scale, input_scale
 //   softplus               beta, threshold;      softplus_backward(grad, x): beta, threshold
 //   softshrink, hardshrink lambda
-//   logit                  eps (minus infinity where absent)
 // and otherwise:
 //   round_decimals         int64_t decimals
 //   div_trunc, div_floor, remainder, fmod of integers: int*, set to 1 where a divisor is zero (the element becomes 0)

@@ -81,10 +81,6 @@ void fill_smooth(Registrar& ops) {
   ops.add<1, 2, Floats>("softplus", [](auto x, const auto* p) { return softplus(x, p[0], p[1]); });
   ops.unary<Floats>("log_sigmoid", [](auto x) { return -vm::softplus(-x); });
   ops.unary<Floats>("mish", [](auto x) { return mish(x); });
-  ops.add<1, 1, Floats>("logit", [](auto x, const auto* p) {
-    const auto z = limit(x, p[0], 1 - p[0]);
-    return vm::log(z / (1 - z));
-  });
 }
 
 // (grad, x), or (grad, y) where the result is all that is needed.

@@ -9,8 +9,11 @@ least that serves every segment of a table.
 
 from __future__ import annotations
 
+import itertools
 import pathlib
+import struct
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from mpmath import mp, mpf
 
@@ -19,6 +22,19 @@ DOUBLE, SINGLE = mpf(2) ** -56, mpf(2) ** -31
 
 Function = Callable[[mpf], mpf]
 Segment = tuple[Function, mpf, mpf]
+
+
+class OctaveKind(NamedTuple):
+    """Tables of which two vector registers hold a column."""
+
+    type: str
+    rows: int
+    bias: int
+    """The bias of the exponent."""
+    tolerance: mpf
+
+
+OCTAVE_KINDS = (OctaveKind("double", 16, 1023, mpf(2) ** -53), OctaveKind("float", 32, 127, mpf(2) ** -28))
 
 
 def spaced(f: Function, low: float, high: float, count: int) -> list[Segment]:
@@ -274,6 +290,52 @@ def tables() -> Iterable[tuple[str, list[Segment]]]:
         )
 
 
+def half_octaves(f: Function, top: int, kind: OctaveKind) -> list[Segment]:
+    """Halves of the octaves below 2^top, in the order of the exponent's last bits and the mantissa's first."""
+    octaves = kind.rows // 2
+    segments: list[Segment] = []
+    for row in range(kind.rows):
+        exponent = top - 1 - (top - 1 + kind.bias - row // 2) % octaves
+        start = (1 + mpf(row % 2) / 2) * mpf(2) ** exponent
+        segments.append((f, start, start + mpf(2) ** exponent / 2))
+    return segments
+
+
+def from_two(f: Function, kind: OctaveKind) -> list[Segment]:
+    """Of x + 2, four octaves from 2 on in equal parts."""
+    parts = kind.rows // 4
+    starts = [mpf(2) ** (1 + row // parts) * (1 + mpf(row % parts) / parts) - 2 for row in range(kind.rows + 1)]
+    return [(f, low, high) for low, high in itertools.pairwise(starts)]
+
+
+def octave_tables() -> Iterable[tuple[str, Callable[[OctaveKind], list[Segment]]]]:
+    sqrt, half = mp.sqrt, mpf(1) / 2
+
+    def erfinv(rest: mpf) -> mpf:
+        if 1 - rest < 1e-18:
+            return sqrt(mp.pi) / 2
+        return (mp.erfinv(1 - rest) if rest > 0.01 else inverse_erfc_log(sqrt(-mp.log(rest)))) / (1 - rest)
+
+    def logit(rest: mpf) -> mpf:
+        return (mp.log(1 - rest) - mp.log(rest)) / (half - rest) if half - rest > 1e-18 else mpf(4)
+
+    def erfcx(x: mpf) -> mpf:
+        return mp.exp(x * x) * mp.erfc(x)
+
+    yield "kErfinvOctaves", lambda kind: half_octaves(erfinv, 0, kind)
+    yield "kLogitOctaves", lambda kind: half_octaves(logit, -1, kind)
+    yield "kErfcxOctaves", lambda kind: from_two(erfcx, kind)
+    yield "kNdtrOctaves", lambda kind: from_two(lambda x: erfcx(x / sqrt(2)) / 2, kind)
+
+
+def powers_of_two(kind: OctaveKind) -> list[list[str]]:
+    """2^(k / rows), and what its rounding left, relative to it."""
+    round_to = float if kind.type == "double" else lambda x: struct.unpack("f", struct.pack("f", x))[0]
+    powers = [mpf(2) ** (mpf(k) / kind.rows) for k in range(kind.rows)]
+    rounded = [round_to(p) for p in powers]
+    return [[repr(r) for r in rounded], [repr(float(p / r - 1)) for p, r in zip(powers, rounded, strict=True)]]
+
+
 def temme() -> list[list[mpf]]:
     """Coefficients of a^-k eta^n in Temme's expansion of the incomplete gamma functions, DLMF 8.12.12."""
     rows, columns = 13, 16
@@ -308,6 +370,13 @@ def write(folder: pathlib.Path) -> None:
         "  alignas(64) double column[kCoefficients + 1][kPadded];",
         "};",
         "",
+        "// One of which two registers of 64 bytes hold a column.",
+        "template <class T, int kCoefficients>",
+        "struct OctaveTable {",
+        "  static constexpr int coefficients = kCoefficients;",
+        "  alignas(64) T column[kCoefficients + 1][128 / sizeof(T)];",
+        "};",
+        "",
         "// The table for results of type T.",
         "template <class T, class Full, class Single>",
         "constexpr const auto& for_type(const Full& full, const Single& single) {",
@@ -320,21 +389,39 @@ def write(folder: pathlib.Path) -> None:
         "",
     ]
     source = ["// Written by make_tables.py.", '#include "tables.h"', "", "namespace rl {", "", "// clang-format off"]
+
+    def define(kind: str, columns: Iterable[Iterable[str]]) -> None:
+        header.append(f"extern {kind};")
+        source.append(f"{kind} = {{{{")
+        source.extend("    {" + ", ".join(column) + "}," for column in columns)
+        source.append("}};")
+
+    def choose(name: str) -> None:
+        header.append("template <class T>")
+        header.append(f"inline constexpr const auto& {name} = for_type<T>({name}Double, {name}Single);")
+
     for name, segments in tables():
         for suffix, tolerance in (("Double", DOUBLE), ("Single", SINGLE)):
             rows = fit(segments, tolerance)
             print(f"{name}{suffix}: {len(rows)} segments, degree {len(rows[0]) - 2}", flush=True)
             padded = len(rows) + (-len(rows) % 16 if len(rows) > 2 else 0)
-            kind = f"const Table<{len(rows)}, {len(rows[0]) - 1}, {padded}> {name}{suffix}"
-            header.append(f"extern {kind};")
-            source.append(f"{kind} = {{{{")
-            for column in zip(*rows, strict=True):
-                source.append("    {" + ", ".join(number(value, suffix) for value in column) + "},")
-            source.append("}};")
-        header += [
-            "template <class T>",
-            f"inline constexpr const auto& {name} = for_type<T>({name}Double, {name}Single);",
-        ]
+            define(
+                f"const Table<{len(rows)}, {len(rows[0]) - 1}, {padded}> {name}{suffix}",
+                ([number(value, suffix) for value in column] for column in zip(*rows, strict=True)),
+            )
+        choose(name)
+    for name, segments_of in octave_tables():
+        for kind, suffix in zip(OCTAVE_KINDS, ("Double", "Single"), strict=True):
+            rows = fit(segments_of(kind), kind.tolerance)
+            print(f"{name}{suffix}: degree {len(rows[0]) - 2}", flush=True)
+            define(
+                f"const OctaveTable<{kind.type}, {len(rows[0]) - 1}> {name}{suffix}",
+                ([f"{value!r}" for value in column] for column in zip(*rows, strict=True)),
+            )
+        choose(name)
+    for kind, suffix in zip(OCTAVE_KINDS, ("Double", "Single"), strict=True):
+        define(f"const OctaveTable<{kind.type}, 1> kPowers{suffix}", powers_of_two(kind))
+    choose("kPowers")
     coefficients = temme()
     kind = f"const double kTemme[{len(coefficients)}][{len(coefficients[0])}]"
     header.append(f"extern {kind};  // of a^-k eta^n, DLMF 8.12.12")

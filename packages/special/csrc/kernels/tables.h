@@ -10,6 +10,13 @@ struct Table {
   alignas(64) double column[kCoefficients + 1][kPadded];
 };
 
+// One of which two registers of 64 bytes hold a column.
+template <class T, int kCoefficients>
+struct OctaveTable {
+  static constexpr int coefficients = kCoefficients;
+  alignas(64) T column[kCoefficients + 1][128 / sizeof(T)];
+};
+
 // The table for results of type T.
 template <class T, class Full, class Single>
 constexpr const auto& for_type(const Full& full, const Single& single) {
@@ -140,6 +147,26 @@ extern const Table<2, 10, 2> kAiryQ1Double;
 extern const Table<2, 5, 2> kAiryQ1Single;
 template <class T>
 inline constexpr const auto& kAiryQ1 = for_type<T>(kAiryQ1Double, kAiryQ1Single);
+extern const OctaveTable<double, 15> kErfinvOctavesDouble;
+extern const OctaveTable<float, 8> kErfinvOctavesSingle;
+template <class T>
+inline constexpr const auto& kErfinvOctaves = for_type<T>(kErfinvOctavesDouble, kErfinvOctavesSingle);
+extern const OctaveTable<double, 15> kLogitOctavesDouble;
+extern const OctaveTable<float, 8> kLogitOctavesSingle;
+template <class T>
+inline constexpr const auto& kLogitOctaves = for_type<T>(kLogitOctavesDouble, kLogitOctavesSingle);
+extern const OctaveTable<double, 15> kErfcxOctavesDouble;
+extern const OctaveTable<float, 7> kErfcxOctavesSingle;
+template <class T>
+inline constexpr const auto& kErfcxOctaves = for_type<T>(kErfcxOctavesDouble, kErfcxOctavesSingle);
+extern const OctaveTable<double, 14> kNdtrOctavesDouble;
+extern const OctaveTable<float, 7> kNdtrOctavesSingle;
+template <class T>
+inline constexpr const auto& kNdtrOctaves = for_type<T>(kNdtrOctavesDouble, kNdtrOctavesSingle);
+extern const OctaveTable<double, 1> kPowersDouble;
+extern const OctaveTable<float, 1> kPowersSingle;
+template <class T>
+inline constexpr const auto& kPowers = for_type<T>(kPowersDouble, kPowersSingle);
 extern const double kTemme[13][16];  // of a^-k eta^n, DLMF 8.12.12
 
 }  // namespace rl

@@ -2,6 +2,7 @@
 #include <rushlight/loop.h>
 
 #include "kernels.h"
+#include "octaves.h"
 #include "segments.h"
 
 namespace rl {
@@ -43,6 +44,17 @@ struct Erfc : ErfcxTable {
     const double y = exp_minus_square<T, 1>(at_most(a, 40)) * value(a, u, v);
     return x < 0 ? 2 - y : y;
   }
+#if defined(__AVX512F__)
+  template <class T, class V>
+  static RL_MEMBER auto quick(V x, const void*, V& result) {
+    using namespace octaves;
+    const V a = smaller(filled(T(sizeof(T) == 8 ? 27.3 : 10.5), x), abs(x)), square = a * a;
+    const V scaled = on_part(kErfcxOctaves<T>, row_of<sizeof(T) == 8 ? 2 : 3>(a + 2), a);
+    const V y = times_exp_minus<T>(scaled, square, madd(a, a, -square));
+    result = select(negative(x), 2 - y, y);
+    return negative(x) & 0;
+  }
+#endif
 };
 
 struct Erfcx : ErfcxTable {
@@ -82,6 +94,17 @@ struct Ndtr : NdtrTable {
     const double a = vm::abs(x), y = 0.5 * exp_minus_square<T, 2>(at_most(a, 60)) * value(a, u, v);
     return x > 0 ? 1 - y : y;
   }
+#if defined(__AVX512F__)
+  template <class T, class V>
+  static RL_MEMBER auto quick(V x, const void*, V& result) {
+    using namespace octaves;
+    const V a = smaller(filled(T(sizeof(T) == 8 ? 29.9 : 15), x), abs(x)), square = a * a;
+    const V scaled = on_part(kNdtrOctaves<T>, row_of<sizeof(T) == 8 ? 2 : 3>(a + 2), a);
+    const V y = times_exp_minus<T>(scaled, square / 2, madd(a, a, -square) / 2);
+    result = select(negative(x), y, 1 - y);
+    return not_at_least(x, T(-29.9));
+  }
+#endif
 };
 
 struct LogNdtr : NdtrTable {
@@ -120,6 +143,15 @@ struct Erfinv : ErfInverse {
   static RL_MEMBER double finish(double x, double, double v) {
     return vm::isnan(x) ? x : inverse(x, 1 - vm::abs(x), v);
   }
+#if defined(__AVX512F__)
+  template <class T, class V>
+  static RL_MEMBER auto quick(V x, const void*, V& result) {
+    using namespace octaves;
+    const V rest = smaller(filled(T(sizeof(T) == 8 ? 1 - 0x1p-53 : 1 - 0x1p-24), x), 1 - abs(x));
+    result = x * on_part(kErfinvOctaves<T>, row_of<1>(rest), rest);
+    return not_at_least(rest, T(sizeof(T) == 8 ? 0x1p-8 : 0x1p-16));
+  }
+#endif
 };
 
 struct Erfcinv : ErfInverse {
@@ -417,6 +449,28 @@ RL_INLINE T entr(T x) {
   return x > 0 ? y : x == 0 ? T(0) : x < 0 ? -vm::Real<T>::kInf : x;
 }
 
+// The parameter is eps, minus infinity where it is absent. 2 x - 1 is exact around 1/2, where the result is 0.
+template <class T>
+struct Logit {
+  struct Formula {
+    RL_MEMBER T operator()(T x, const T* eps) const {
+      const T low = x < *eps ? *eps : x, z = low > 1 - *eps ? 1 - *eps : low;
+      return z < T(0.25) ? vm::log(z / (1 - z)) : vm::log1p((2 * z - 1) / (1 - z));
+    }
+  };
+#if defined(__AVX512F__)
+  template <class, class V>
+  static RL_MEMBER auto quick(V x, const void* params, V& result) {
+    using namespace octaves;
+    const V eps = filled(*static_cast<const T*>(params), x), half = filled(T(0.5), x);
+    const V z = smaller(1 - eps, larger(eps, x)), rest = smaller(z, 1 - z);
+    const V slope = on_part(kLogitOctaves<T>, row_of<1>(rest), rest);
+    result = madd(z, slope, -half * slope);
+    return not_at_least(rest, T(sizeof(T) == 8 ? 0x1p-9 : 0x1p-17));
+  }
+#endif
+};
+
 template <class T>
 RL_INLINE T xlog1py(T x, T y) {
   return vm::isnan(y) ? y : x == 0 ? T(0) : x * vm::log1p(y);
@@ -425,14 +479,33 @@ RL_INLINE T xlog1py(T x, T y) {
 #define RL_IN_DOUBLE(...) [](auto x) { return static_cast<decltype(x)>(__VA_ARGS__(static_cast<double>(x))); }
 #define RL_OF(fn, ...) RL_IN_DOUBLE(fn<decltype(x), ##__VA_ARGS__>)
 
+// F::quick with AVX-512, elsewhere Slow.
+template <class F, class Slow, class T>
+void add_quick(Registrar& ops, const char* op) {
+#if defined(__AVX512F__)
+  ops.kernel<octaves::Quick<F, T, Slow>, T>(op);
+#else
+  ops.kernel<Slow, T>(op);
+#endif
+}
+template <class F>
+void add_quick(Registrar& ops, const char* op) {
+  add_quick<F, Segmented<F, Any, float>, float>(ops, op);
+  add_quick<F, Segmented<F, Any, double>, double>(ops, op);
+}
+template <class T>
+void add_logit(Registrar& ops) {
+  add_quick<Logit<T>, Kernel<typename Logit<T>::Formula, NoGuard, T, 1, T, T>, T>(ops, "special::logit");
+}
+
 void fill_normal(Registrar& ops) {
-  add_segmented<Erfc>(ops, "special::erfc");
+  add_quick<Erfc>(ops, "special::erfc");
   add_segmented<Erfcx>(ops, "special::erfcx");
   add_segmented<LogErfc>(ops, "special::logerfc");
   add_segmented<LogErfcx>(ops, "special::logerfcx");
-  add_segmented<Ndtr>(ops, "special::ndtr");
+  add_quick<Ndtr>(ops, "special::ndtr");
   add_segmented<LogNdtr>(ops, "special::log_ndtr");
-  add_segmented<Erfinv>(ops, "special::erfinv");
+  add_quick<Erfinv>(ops, "special::erfinv");
   add_segmented<Erfcinv>(ops, "special::erfcinv");
   add_segmented<Ndtri>(ops, "special::ndtri");
 }
@@ -466,6 +539,8 @@ void fill_gamma(Registrar& ops) {
 
 void fill_elementary(Registrar& ops) {
   ops.unary<Floats>("special::entr", [](auto x) { return entr(x); });
+  add_logit<float>(ops);
+  add_logit<double>(ops);
   ops.add<2, 1, Floats>("special::_logit_backward", [](auto grad, auto x, const auto* p) {
     // An absent eps is minus infinity.
     const auto low = p[0] > 0 ? p[0] : 0, outside = p[0] >= 0 ? decltype(x)(0) : vm::Real<decltype(x)>::kNan;

@@ -29,7 +29,7 @@ entr = unary(
 logit = (
     Op(
         "special::logit(Tensor self, float? eps=None) -> Tensor",
-        family=pointwise("float", "logit"),
+        family=pointwise("float"),
         aliases=("logit",),
         inplace=True,
         doc=document(
