@@ -339,12 +339,14 @@ void pack_panel(const typename E::Stored* src, int64_t row, int64_t col, int64_t
   using T = typename E::Compute;
   constexpr int64_t full = kPanel<T> / E::parts;
   if (width < full) std::memset(dst, 0, static_cast<size_t>(depth * E::parts * kPanel<T>) * sizeof(T));
-  if constexpr (kOwnReal<E>) {
+  if constexpr (kOwn<E>) {
     if (col == 1 && width == full) {
-      const T* from = reinterpret_cast<const T*>(src);
-      for (int64_t p = 0; p < depth; ++p) {
+      for (int64_t p = 0; p < depth; ++p, dst += E::parts * kPanel<T>) {
+        const T* from = reinterpret_cast<const T*>(src + p * row);
         repeat<kVecs>([&](auto x) RL_INLINE {
-          store(dst + p * kPanel<T> + x.value * kLanes<T>, load(from + p * row + x.value * kLanes<T>));
+          const Vec<T> v = load(from + x.value * kLanes<T>);
+          store(dst + x.value * kLanes<T>, v);
+          if (E::parts == 2) store(dst + kPanel<T> + x.value * kLanes<T>, times_i<T>(v));
         });
       }
       return;
@@ -725,7 +727,7 @@ void run_blocked(const GemmArgs& g, int64_t batch) {
   const Sums where = sums_of<E>(g);
   const int64_t most_rows = where == Sums::InPlace ? 1024 : 256, most_cols = 4096 / static_cast<int64_t>(sizeof(S));
   int64_t row_blocks = parts(g.m, most_rows), col_blocks = parts(g.n, most_cols);
-  const int64_t tasks = num_threads() == 1 ? 1 : 2 * num_threads();
+  const int64_t tasks = num_threads();
   while (batch * row_blocks * col_blocks < tasks &&
          weight * work(g.m / row_blocks, g.n / col_blocks, g.k) > kTaskWork) {
     ++(g.m / row_blocks > g.n / col_blocks ? row_blocks : col_blocks);
