@@ -205,6 +205,7 @@ void fill_roots(Registrar& ops) {
 void fill_tabled(Registrar& ops) {
 #if defined(__AVX512F__)
   RL_BY_TABLE(exp);
+  RL_BY_TABLE(exp2);
   RL_BY_TABLE(log);
   RL_BY_TABLE(erf);
   RL_BY_TABLE(sigmoid);
@@ -212,6 +213,7 @@ void fill_tabled(Registrar& ops) {
   tabled::add_floats(ops, "tanh", [](auto x) { return tabled::tanh(x); });
 #else
   ops.guarded<1, vm::Exponentiable, Floats>("exp", [](auto x) { return vm::exp<0, true>(x); }, RL_FORMULA(exp));
+  ops.unary<Floats>("exp2", RL_FORMULA(exp2));
   ops.guarded<1, vm::Normality, Floats>("log", [](auto x) { return vm::log<true>(x); }, RL_FORMULA(log));
   ops.unary<Floats>("erf", RL_FORMULA(erf));
   ops.unary<Floats>("tanh", RL_FORMULA(tanh));
@@ -221,7 +223,6 @@ void fill_tabled(Registrar& ops) {
 }
 
 void fill_exponentials(Registrar& ops) {
-  ops.unary<Floats>("exp2", RL_FORMULA(exp2));
   ops.binary<Floats>("ldexp", [](auto x, auto exponent) { return x * vm::exp2(exponent); });
   ops.unary<Floats>("expm1", RL_FORMULA(expm1));
   ops.unary<Floats>("sinh", RL_FORMULA(sinh));

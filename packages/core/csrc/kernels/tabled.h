@@ -209,39 +209,65 @@ RL_INLINE __m512d look_up(const double* table, __m512i index) {
   return _mm512_permutex2var_pd(_mm512_load_pd(table), index, _mm512_load_pd(table + 8));
 }
 
-// 2^n and 2^(k / 32 or 16) times a polynomial: the scaling rounds subnormal results and overflows by itself. Results of
-// what is below `lowest` are 0: to find that by scaling takes the processor a hundred cycles.
-RL_INLINE __m512 exp(__m512 x, float lowest = -104) {
+// exp(r) 2^n for n in multiples of 1/32 or 1/16, which the low bits of `shifted` count, and where `some` says, else 0.
+// The scaling rounds subnormal results and overflows by itself.
+constexpr float kToParts = 0x1.8p18f;  // adding it rounds to those multiples
+constexpr double kToPartsDouble = 0x1.8p48;
+
+RL_INLINE __m512 exp_of_parts(__m512 shifted, __m512 n, __m512 r, __mmask16 some) {
   using C = Tables<float>;
-  const __m512 shift = _mm512_set1_ps(0x1.8p18f);  // adding it rounds to multiples of 1/32
-  const __mmask16 some = _mm512_cmp_ps_mask(x, _mm512_set1_ps(lowest), _CMP_NLT_UQ);
-  x = _mm512_min_ps(_mm512_set1_ps(200), _mm512_maskz_mov_ps(some, x));  // in this order NaN comes through
-  const __m512 shifted = _mm512_fmadd_ps(x, _mm512_set1_ps(0x1.715476p+0f), shift);
-  const __m512 n = _mm512_sub_ps(shifted, shift);
-  __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0x1.62e43p-1f), x);
-  r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-0x1.05c61p-29f), r);
   __m512 p = _mm512_fmadd_ps(_mm512_set1_ps(C::kExp[1]), r, _mm512_set1_ps(C::kExp[0]));
   p = _mm512_fmadd_ps(_mm512_mul_ps(r, r), p, r);
   const __m512 power = look_up(C::kPower, _mm512_castps_si512(shifted));
   return _mm512_maskz_scalef_ps(some, _mm512_fmadd_ps(power, p, power), n);
 }
 
-RL_INLINE __m512d exp(__m512d x, double lowest = -746) {
+RL_INLINE __m512d exp_of_parts(__m512d shifted, __m512d n, __m512d r, __mmask8 some) {
   using C = Tables<double>;
   const auto c = [](int k) { return _mm512_set1_pd(C::kExp[k]); };
-  const __m512d shift = _mm512_set1_pd(0x1.8p48);  // to multiples of 1/16
-  const __mmask8 some = _mm512_cmp_pd_mask(x, _mm512_set1_pd(lowest), _CMP_NLT_UQ);
-  x = _mm512_min_pd(_mm512_set1_pd(1500), _mm512_maskz_mov_pd(some, x));
-  const __m512d shifted = _mm512_fmadd_pd(x, _mm512_set1_pd(0x1.71547652b82fep+0), shift);
-  const __m512d n = _mm512_sub_pd(shifted, shift);
-  __m512d r = _mm512_fnmadd_pd(n, _mm512_set1_pd(0x1.62e42fefa39efp-1), x);
-  r = _mm512_fnmadd_pd(n, _mm512_set1_pd(0x1.abc9e3b39803fp-56), r);
   const __m512d square = _mm512_mul_pd(r, r);
   const __m512d even = _mm512_fmadd_pd(_mm512_fmadd_pd(c(4), square, c(2)), square, c(0));
   const __m512d odd = _mm512_fmadd_pd(c(3), square, c(1));
   const __m512d p = _mm512_fmadd_pd(square, _mm512_fmadd_pd(odd, r, even), r);
   const __m512d power = look_up(C::kPower, _mm512_castpd_si512(shifted));
   return _mm512_maskz_scalef_pd(some, _mm512_fmadd_pd(power, p, power), n);
+}
+
+// Results of what is below `lowest` are 0: to find that by scaling takes the processor a hundred cycles.
+RL_INLINE __m512 exp(__m512 x, float lowest = -104) {
+  const __m512 shift = _mm512_set1_ps(kToParts);
+  const __mmask16 some = _mm512_cmp_ps_mask(x, _mm512_set1_ps(lowest), _CMP_NLT_UQ);
+  x = _mm512_min_ps(_mm512_set1_ps(200), _mm512_maskz_mov_ps(some, x));  // in this order NaN comes through
+  const __m512 shifted = _mm512_fmadd_ps(x, _mm512_set1_ps(0x1.715476p+0f), shift);
+  const __m512 n = _mm512_sub_ps(shifted, shift);
+  const __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0x1.62e43p-1f), x);
+  return exp_of_parts(shifted, n, _mm512_fnmadd_ps(n, _mm512_set1_ps(-0x1.05c61p-29f), r), some);
+}
+
+RL_INLINE __m512d exp(__m512d x, double lowest = -746) {
+  const __m512d shift = _mm512_set1_pd(kToPartsDouble);
+  const __mmask8 some = _mm512_cmp_pd_mask(x, _mm512_set1_pd(lowest), _CMP_NLT_UQ);
+  x = _mm512_min_pd(_mm512_set1_pd(1500), _mm512_maskz_mov_pd(some, x));
+  const __m512d shifted = _mm512_fmadd_pd(x, _mm512_set1_pd(0x1.71547652b82fep+0), shift);
+  const __m512d n = _mm512_sub_pd(shifted, shift);
+  const __m512d r = _mm512_fnmadd_pd(n, _mm512_set1_pd(0x1.62e42fefa39efp-1), x);
+  return exp_of_parts(shifted, n, _mm512_fnmadd_pd(n, _mm512_set1_pd(0x1.abc9e3b39803fp-56), r), some);
+}
+
+RL_INLINE __m512 exp2(__m512 x) {
+  const __m512 shift = _mm512_set1_ps(kToParts);
+  const __mmask16 some = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-150), _CMP_NLT_UQ);
+  x = _mm512_min_ps(_mm512_set1_ps(200), _mm512_maskz_mov_ps(some, x));
+  const __m512 shifted = _mm512_add_ps(x, shift), n = _mm512_sub_ps(shifted, shift);
+  return exp_of_parts(shifted, n, _mm512_mul_ps(_mm512_sub_ps(x, n), _mm512_set1_ps(0x1.62e43p-1f)), some);
+}
+
+RL_INLINE __m512d exp2(__m512d x) {
+  const __m512d shift = _mm512_set1_pd(kToPartsDouble);
+  const __mmask8 some = _mm512_cmp_pd_mask(x, _mm512_set1_pd(-1075), _CMP_NLT_UQ);
+  x = _mm512_min_pd(_mm512_set1_pd(1500), _mm512_maskz_mov_pd(some, x));
+  const __m512d shifted = _mm512_add_pd(x, shift), n = _mm512_sub_pd(shifted, shift);
+  return exp_of_parts(shifted, n, _mm512_mul_pd(_mm512_sub_pd(x, n), _mm512_set1_pd(0x1.62e42fefa39efp-1)), some);
 }
 
 // x = 2^e m with m in [3/4, 3/2), and m = (1 + f) / inverse, where the inverse of a number near 1 is 1.
