@@ -1,7 +1,9 @@
-"""`python -m rushlight plugins|doctor|run`: what is installed, what is wrong, and PyTorch scripts as they are.
+"""The command line: what is installed, what is wrong, what runs where, and PyTorch scripts as they are.
 
 python -m rushlight plugins                 every plugin: wheel, version, state, contributions
 python -m rushlight doctor                  what is wrong with this installation; exit status 1 if anything
+python -m rushlight capabilities            which operator runs how, by device and dtype
+python -m rushlight capabilities --device cuda --html table.html
 python -m rushlight run script.py [args]    runs a script in which `torch` stands for rushlight
 python -m rushlight run -m module [args]
 """
@@ -20,6 +22,7 @@ from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import distributions
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -108,6 +111,24 @@ def _is_ours(distribution: str) -> bool:
     return distribution.removeprefix("rushlight-") in {"core", *WHEELS}
 
 
+def capabilities(device: str | None, html: str | None) -> int:
+    """Prints which operator runs how by device and dtype, or writes a page that can be searched; 1 if it cannot."""
+    from . import _capabilities
+
+    _load_everything()
+    try:
+        table = _capabilities.capabilities(None if device is None else [device])
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if html is None:
+        print(_capabilities.as_text(table))
+    else:
+        Path(html).write_text(_capabilities.as_html(table), encoding="utf-8")
+        print(f"{len(table.rows)} rows in {html}")
+    return 0
+
+
 class TorchFinder(MetaPathFinder):
     """Makes `import torch` and `import torch.x.y` give rushlight's modules. An installed PyTorch is not touched."""
 
@@ -158,9 +179,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m rushlight", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="plugins|doctor|run")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="plugins|doctor|capabilities|run")
     commands.add_parser("plugins", help="list the plugins")
     commands.add_parser("doctor", help="say what is wrong with this installation")
+    table = commands.add_parser("capabilities", help="say which operator runs how, by device and dtype")
+    table.add_argument("--device", help="only this device type")
+    table.add_argument("--html", metavar="FILE", help="write a page that can be searched")
     runner = commands.add_parser("run", help="run a PyTorch script on rushlight")
     runner.add_argument("-m", dest="is_module", action="store_true", help="the target is a module")
     runner.add_argument("target", help="script or module")
@@ -168,6 +192,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.command == "run":
         return run(options.target, options.arguments, options.is_module)
+    if options.command == "capabilities":
+        return capabilities(options.device, options.html)
     return {"plugins": plugins, "doctor": doctor}[options.command]()
 
 

@@ -44,6 +44,7 @@ def _named(name: str, dtype: str) -> Op:
         family=COMPOSITE,
         function=False,
         out=False,
+        differentiable=dtype.startswith(("bfloat", "complex", "float")),
         doc=f"`to({dtype})`: the tensor itself when it has that dtype already.",
     ).samples(
         unary(0, 2), lambda x: x.astype(np.float64 if x.dtype.kind == "c" and dtype[:7] != "complex" else x.dtype)

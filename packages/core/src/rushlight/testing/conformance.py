@@ -23,6 +23,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import _C, _registry
+from rushlight._capabilities import implementation, is_differentiable
 from rushlight._op import VIEW, Sample, operators
 from rushlight.plugin import Backend
 
@@ -117,16 +118,6 @@ def call(op: Any, sample: Sample, **more: Any) -> Any:
         return op.operator(*sample.args, **sample.kwargs, **more)
 
 
-def implementation(op: Any, device: str) -> str:
-    """How an operator runs on a device."""
-    info = _C.op_info(op.name)
-    if device in info["native"] or (device == "cpu" and info["loops"]) or op.family.name in ("view", "factory"):
-        return "native"
-    if device in info["python"]:
-        return "kernel"
-    return "array" if info["array"] else "composite"
-
-
 def tensors(value: Any) -> Iterator[Any]:
     """All tensors in nested sequences and mappings."""
     if isinstance(value, torch.Tensor):
@@ -168,7 +159,7 @@ def test_value(case: Case, device: str, request: pytest.FixtureRequest) -> None:
     samples = case.samples(device)
     capabilities[name] = "missing"
     results = [call(case.op, sample) for sample in samples]
-    capabilities[name] = implementation(case.op, device)
+    capabilities[name] = implementation(case.op, device, _registry.open_backend(device))
     try:
         _check_values(case, device, results)
     except BaseException as error:
@@ -323,8 +314,8 @@ def test_aliasing(case: Case, device: str) -> None:
 def test_gradient(case: Case, device: str) -> None:
     """On the CPU the gradients are those of numerical differentiation, on other devices those of the CPU."""
     autograd = pytest.importorskip("rushlight.autograd", exc_type=ImportError)
-    has_rule = case.op.composite_kernel or any(rule not in (None, NotImplemented) for rule in case.op.grads.values())
-    if WRITES in case.op.schema or not case.op.differentiable or not has_rule or case.op.arbitrary:
+    is_sum_of_parts = not case.op.grads and not case.op.composite_kernel  # in native code: the parts are tested
+    if WRITES in case.op.schema or not is_differentiable(case.op) or is_sum_of_parts or case.op.arbitrary:
         pytest.skip("not differentiable")
     make, make_on_cpu = (case.maker(each, requires_grad=True) for each in (device, "cpu"))
     for i, (sample, on_cpu) in enumerate(zip(case.samples(make), case.samples(make_on_cpu), strict=True)):
