@@ -19,13 +19,13 @@ struct ModuleObject {
 
 PyTypeObject* module_type;                   // ModuleBase
 PyTypeObject *parameter_type, *buffer_type;  // given by set_member_types
-PyObject* plain_class;                       // nn.Module, whose methods write_state stands for
+PyObject* plain_class;                       // nn.Module, whose methods write_states stands for
 bool global_hooks = false;
 
 struct Names {
   PyObject *forward, *hooked, *call_impl, *explain, *set_member, *del_member, *getattr, *getattribute;
   PyObject* members[3];
-  PyObject *version, *transient, *detach, *state_hooks, *state_pre_hooks;
+  PyObject *version, *version_key, *dot, *transient, *detach, *state_hooks, *state_pre_hooks;
   PyObject* state_methods[3];
 } names;
 
@@ -36,10 +36,11 @@ bool intern_names() {
          intern(names.del_member, "_del_member") && intern(names.getattr, "__getattr__") &&
          intern(names.getattribute, "__getattribute__") && intern(names.members[0], "_parameters") &&
          intern(names.members[1], "_modules") && intern(names.members[2], "_buffers") &&
-         intern(names.version, "_version") && intern(names.transient, "_non_persistent_buffers_set") &&
-         intern(names.detach, "detach") && intern(names.state_hooks, "_state_dict_hooks") &&
-         intern(names.state_pre_hooks, "_state_dict_pre_hooks") && intern(names.state_methods[0], "state_dict") &&
-         intern(names.state_methods[1], "_save_to_state_dict") && intern(names.state_methods[2], "get_extra_state");
+         intern(names.version, "_version") && intern(names.version_key, "version") && intern(names.dot, ".") &&
+         intern(names.transient, "_non_persistent_buffers_set") && intern(names.detach, "detach") &&
+         intern(names.state_hooks, "_state_dict_hooks") && intern(names.state_pre_hooks, "_state_dict_pre_hooks") &&
+         intern(names.state_methods[0], "state_dict") && intern(names.state_methods[1], "_save_to_state_dict") &&
+         intern(names.state_methods[2], "get_extra_state");
 }
 
 PyObject* dict_of(PyObject* self) { return reinterpret_cast<ModuleObject*>(self)->dict; }
@@ -195,16 +196,29 @@ bool write_members(PyObject* members, PyObject* without, PyObject* destination, 
   return true;
 }
 
-bool write_version(PyObject* self, PyObject* metadata, PyObject* prefix) {
-  const Py_ssize_t length = PyUnicode_GET_LENGTH(prefix);
-  PyObject* path = PyUnicode_Substring(prefix, 0, length > 0 ? length - 1 : 0);
+bool write_version(PyObject* self, PyObject* metadata, PyObject* path) {
   PyObject* version = PyObject_GetAttr(self, names.version);
-  PyObject* entry = path && version ? Py_BuildValue("{s:O}", "version", version) : nullptr;
-  const bool done = entry && PyObject_SetItem(metadata, path, entry) == 0;
-  Py_XDECREF(path);
+  PyObject* entry = version ? PyDict_New() : nullptr;
+  const bool done =
+      entry && PyDict_SetItem(entry, names.version_key, version) == 0 && PyObject_SetItem(metadata, path, entry) == 0;
   Py_XDECREF(version);
   Py_XDECREF(entry);
   return done;
+}
+
+bool write_children(PyObject* self, PyObject* destination, PyObject* metadata, PyObject* prefix, bool keep_vars);
+
+// The entries of a plain module and of those below. `path` is the prefix without its dot.
+bool write_plain(PyObject* self, PyObject* destination, PyObject* metadata, PyObject* path, PyObject* prefix,
+                 bool keep_vars) {
+  PyObject* dict = dict_of(self);
+  PyObject *parameters = PyDict_GetItemWithError(dict, names.members[0]),
+           *buffers = PyDict_GetItemWithError(dict, names.members[2]),
+           *transient = PyDict_GetItemWithError(dict, names.transient);
+  return (metadata == Py_None || write_version(self, metadata, path)) &&
+         (!parameters || write_members(parameters, nullptr, destination, prefix, keep_vars)) &&
+         (!buffers || write_members(buffers, transient, destination, prefix, keep_vars)) &&
+         write_children(self, destination, metadata, prefix, keep_vars);
 }
 
 // The entries of the modules below `self` in a state dict. What is not plain is asked through its method state_dict.
@@ -214,19 +228,16 @@ bool write_children(PyObject* self, PyObject* destination, PyObject* metadata, P
   PyObject *name, *child;
   for (Py_ssize_t at = 0; PyDict_Next(children, &at, &name, &child);) {
     if (!PyObject_TypeCheck(child, module_type)) continue;
-    PyObject* path = PyUnicode_FromFormat("%U%U.", prefix, name);
-    if (!path) return false;
+    PyObject* bare = PyUnicode_Concat(prefix, name);
+    PyObject* path = bare ? PyUnicode_Concat(bare, names.dot) : nullptr;
+    if (!path) {
+      Py_XDECREF(bare);
+      return false;
+    }
     PyObject* owner = Py_NewRef(child);  // detach may run Python that changes the tree
     bool done;
     if (has_plain_state(owner)) {
-      PyObject* dict = dict_of(owner);
-      PyObject *parameters = PyDict_GetItemWithError(dict, names.members[0]),
-               *buffers = PyDict_GetItemWithError(dict, names.members[2]),
-               *transient = PyDict_GetItemWithError(dict, names.transient);
-      done = (metadata == Py_None || write_version(owner, metadata, path)) &&
-             (!parameters || write_members(parameters, nullptr, destination, path, keep_vars)) &&
-             (!buffers || write_members(buffers, transient, destination, path, keep_vars)) &&
-             write_children(owner, destination, metadata, path, keep_vars);
+      done = write_plain(owner, destination, metadata, bare, path, keep_vars);
     } else {
       PyObject* method = PyErr_Occurred() ? nullptr : PyObject_GetAttr(owner, names.state_methods[0]);
       PyObject* args = PyTuple_New(0);
@@ -240,19 +251,32 @@ bool write_children(PyObject* self, PyObject* destination, PyObject* metadata, P
       Py_XDECREF(method);
     }
     Py_DECREF(owner);
+    Py_DECREF(bare);
     Py_DECREF(path);
     if (!done) return false;
   }
   return true;
 }
 
-PyObject* write_child_states(PyObject*, PyObject* args) {
-  PyObject *self, *destination, *metadata, *prefix;
-  int keep_vars;
-  if (!PyArg_ParseTuple(args, "O!OOUp", module_type, &self, &destination, &metadata, &prefix, &keep_vars))
+PyObject* is_plain_state(PyObject*, PyObject* self) {
+  const bool plain = PyObject_TypeCheck(self, module_type) && has_plain_state(self);
+  return PyErr_Occurred() ? nullptr : PyBool_FromLong(plain);
+}
+
+// (module, destination, metadata, prefix, keep_vars, plain)
+PyObject* write_states(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 6 || !PyObject_TypeCheck(args[0], module_type) || !PyUnicode_Check(args[3])) {
+    PyErr_SetString(PyExc_TypeError, "Module.state_dict: prefix is a string, and `self` a module.");
     return nullptr;
-  if (Py_EnterRecursiveCall(" in Module.state_dict")) return nullptr;
-  const bool done = write_children(self, destination, metadata, prefix, keep_vars != 0);
+  }
+  PyObject *self = args[0], *destination = args[1], *metadata = args[2], *prefix = args[3];
+  const int keep_vars = PyObject_IsTrue(args[4]), plain = PyObject_IsTrue(args[5]);
+  if (keep_vars < 0 || plain < 0 || Py_EnterRecursiveCall(" in Module.state_dict")) return nullptr;
+  const Py_ssize_t length = PyUnicode_GET_LENGTH(prefix);
+  PyObject* path = PyUnicode_Substring(prefix, 0, length > 0 ? length - 1 : 0);
+  const bool done = path && (plain ? write_plain(self, destination, metadata, path, prefix, keep_vars != 0)
+                                   : write_children(self, destination, metadata, prefix, keep_vars != 0));
+  Py_XDECREF(path);
   Py_LeaveRecursiveCall();
   if (!done) return nullptr;
   Py_RETURN_NONE;
@@ -327,9 +351,10 @@ PyType_Spec spec = {"rushlight.nn._C.ModuleBase", sizeof(ModuleObject), 0,
 
 PyMethodDef functions[] = {
     {"set_global_hooks", set_global_hooks, METH_O, "Whether every module call goes through Module._call_impl."},
-    {"set_plain_class", set_plain_class, METH_O, "The class whose state dict methods write_child_states stands for."},
-    {"write_child_states", write_child_states, METH_VARARGS,
-     "(module, destination, metadata, prefix, keep_vars): the state of all modules below one."},
+    {"set_plain_class", set_plain_class, METH_O, "The class whose state dict methods write_states stands for."},
+    {"is_plain_state", is_plain_state, METH_O, "Whether no hook or method takes part in a module's state dict."},
+    {"write_states", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(write_states)), METH_FASTCALL,
+     "Writes the entries of the modules below, and of the module itself if it is plain, to a state dict."},
     {"set_member_types", set_member_types, METH_VARARGS, "The types that a module registers when they are assigned."},
     {nullptr, nullptr, 0, nullptr}};
 

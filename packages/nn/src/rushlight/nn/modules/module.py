@@ -9,7 +9,14 @@ from typing import Any, TypeVar
 
 import rushlight as rl
 from rushlight import Tensor
-from rushlight.nn._C import ModuleBase, set_global_hooks, set_member_types, set_plain_class, write_child_states
+from rushlight.nn._C import (
+    ModuleBase,
+    is_plain_state,
+    set_global_hooks,
+    set_member_types,
+    set_plain_class,
+    write_states,
+)
 from rushlight.nn.modules._backward_hooks import BackwardHooks
 from rushlight.nn.parameter import Buffer, Parameter, is_lazy
 from rushlight.utils.hooks import RemovableHandle
@@ -806,6 +813,9 @@ class Module(ModuleBase):
             destination = OrderedDict()
             destination._metadata = OrderedDict()
         metadata = getattr(destination, "_metadata", None)
+        if is_plain_state(self):
+            write_states(self, destination, metadata, prefix, keep_vars, True)
+            return destination
         state = self.__dict__
         local = {"version": self._version}
         if metadata is not None:
@@ -814,7 +824,7 @@ class Module(ModuleBase):
             for hook in self._state_dict_pre_hooks.values():
                 hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
-        write_child_states(self, destination, metadata, prefix, keep_vars)
+        write_states(self, destination, metadata, prefix, keep_vars, False)
         if "_state_dict_hooks" in state:
             for hook in self._state_dict_hooks.values():
                 changed = hook(self, destination, prefix, local)
