@@ -3,8 +3,8 @@
     python benchmarks/special_accuracy.py [--points 10000] [--only REGEX] [--write docs/special-accuracy.md]
 
 The oracle is mpmath in 50 digits. Points are half even over an interval, half even in their logarithm, on both sides of
-zero where the function has both. Results next to a zero of the function are left out: those that are less than a
-quarter of its size nearby. Maximum and 99.9th percentile.
+zero where the function has both; a second argument is even in its logarithm. Results next to a zero of the function are
+left out: those that are less than a quarter of its size nearby. Maximum and 99.9th percentile.
 """
 
 import argparse
@@ -24,17 +24,28 @@ TINY = 1e-300
 
 
 class Function(NamedTuple):
-    """A function of mpmath, the interval, the name in SciPy, and the size that results are compared with."""
+    """A function of mpmath, the interval of its last argument, and the name in SciPy."""
 
-    exact: Callable[[Any], Any]
+    exact: Callable[..., Any]
     low: float
     high: float
     scipy: str | None = None
-    size: Callable[[Any], Any] | None = None
+    size: Callable[..., Any] | None = None
+    """What results are compared with, to leave out those near zeros."""
+    first: tuple[float, float] | int | None = None
+    """The interval of an argument before, or its one value."""
 
 
 def log_erfc(x: Any) -> Any:
     return mp.log(mp.erfc(x)) if x > 0.1 else mp.log1p(-mp.erf(x))
+
+
+def inverse_erfc(y: Any) -> Any:
+    """By Newton's method on log(erfc), from the first term of its expansion."""
+    x = mp.mpf(scipy.special.erfcinv(float(y)))
+    for _ in range(4):
+        x += (mp.log(mp.erfc(x)) - mp.log(y)) * mp.erfc(x) * mp.exp(x * x) * mp.sqrt(mp.pi) / 2
+    return x
 
 
 def wave(x: Any) -> Any:
@@ -68,6 +79,19 @@ FUNCTIONS = {
     "airy_ai": Function(mp.airyai, -50, 90, None, lambda x: (abs(x) + 1) ** -0.25 if x < 0 else 0),
     "gammaln": Function(lambda x: mp.log(abs(mp.gamma(x))), -50, 1e6, "gammaln", lambda x: 1 if x < 0 else 0),
     "digamma": Function(mp.digamma, -50, 1e6, "digamma", lambda x: 1),
+    "polygamma": Function(mp.psi, -8, 1e6, "polygamma", lambda n, x: 1 if x < 0 else 0, 2),
+    "zeta": Function(mp.zeta, 1e-3, 1e4, "zeta", None, (1.01, 60)),
+    "gammainc": Function(lambda a, x: mp.gammainc(a, 0, x, regularized=True), 1e-3, 300, "gammainc", None, (1e-2, 200)),
+    "gammaincc": Function(lambda a, x: mp.gammainc(a, x, regularized=True), 1e-3, 300, "gammaincc", None, (1e-2, 200)),
+    "ndtri": Function(lambda p: -mp.sqrt(2) * inverse_erfc(2 * p), TINY, 0.49, "ndtri"),
+    "erfcinv": Function(inverse_erfc, TINY, 0.999, "erfcinv"),
+    "logit": Function(lambda x: mp.log(x / (1 - x)), TINY, 0.9999999, "logit"),
+    "expm1": Function(mp.expm1, -40, 700, "expm1"),
+    "log1p": Function(mp.log1p, -0.9999999, 1e30, "log1p"),
+    "exp2": Function(lambda x: mp.power(2, x), -1000, 1000, "exp2"),
+    "sinc": Function(lambda x: mp.sincpi(x), -100, 100, None, lambda x: 1 / (abs(x) + 1)),
+    "xlogy": Function(lambda x, y: x * mp.log(y), TINY, 1e30, "xlogy", None, (1e-30, 1e30)),
+    "xlog1py": Function(lambda x, y: x * mp.log1p(y), TINY, 1e30, "xlog1py", None, (1e-30, 1e30)),
     "entr": Function(lambda x: -x * mp.log(x), TINY, 1e3, "entr"),
     "expit": Function(lambda x: 1 / (1 + mp.exp(-x)), -700, 40, "expit"),
 }  # fmt: skip
@@ -98,23 +122,44 @@ def errors(results: np.ndarray, exact: list[Any]) -> np.ndarray:
     return np.array([error(result, value) for result, value in zip(results, exact, strict=True)])
 
 
+def arguments_of(function: Function, points: int, dtype: Any) -> list[np.ndarray]:
+    x = spread(function.low, function.high, points).astype(dtype)
+    arguments = [x[x != 0]]
+    if isinstance(function.first, tuple):
+        logarithms = np.random.default_rng(1).uniform(*np.log(function.first), arguments[0].size)
+        arguments.insert(0, np.exp(logarithms).astype(dtype))
+    elif function.first is not None:
+        arguments.insert(0, np.full(arguments[0].shape, function.first))
+    return arguments
+
+
+def evaluated(lib: Any, name: str, arguments: list[np.ndarray], function: Function) -> np.ndarray:
+    """By a library of tensors."""
+    tensors = [lib.from_numpy(a) for a in arguments]
+    if isinstance(function.first, int):
+        tensors[0] = function.first
+    return getattr(lib.special, name)(*tensors).numpy()
+
+
 def measure(name: str, function: Function, points: int, torch: Any) -> list[str]:
     """The cells of one row."""
     row = [f"`{name}`"]
     for dtype in (np.float64, np.float32):
-        x = spread(function.low, function.high, points).astype(dtype)
-        x = x[x != 0]
-        exact = [function.exact(mp.mpf(float(value))) for value in x]
+        arguments = arguments_of(function, points, dtype)
+        places = [
+            [mp.mpf(float(v)) if a.dtype.kind == "f" else int(v) for a, v in zip(arguments, values, strict=True)]
+            for values in zip(*arguments, strict=True)
+        ]
+        exact = [function.exact(*place) for place in places]
+        # What is no normal number has less than a whole last place.
+        keep = [i for i, value in enumerate(exact) if abs(value) > np.finfo(dtype).tiny]
         if function.size:
-            size = [function.size(mp.mpf(float(value))) for value in x]
-            keep = [i for i, value in enumerate(exact) if abs(value) > size[i] / 4]
-            x, exact = x[keep], [exact[i] for i in keep]
-        scipys = getattr(scipy.special, function.scipy) if function.scipy else None
-        torchs = getattr(torch.special, name, None) if torch else None
+            keep = [i for i in keep if abs(exact[i]) > function.size(*places[i]) / 4]
+        arguments, exact = [a[keep] for a in arguments], [exact[i] for i in keep]
         for results in (
-            getattr(rushlight.special, name)(rushlight.from_numpy(x)).numpy(),
-            scipys(x) if scipys else None,
-            torchs(torch.from_numpy(x)).numpy() if torchs else None,
+            evaluated(rushlight, name, arguments, function),
+            getattr(scipy.special, function.scipy)(*arguments) if function.scipy else None,
+            evaluated(torch, name, arguments, function) if torch and hasattr(torch.special, name) else None,
         ):
             if results is None:
                 row.append("")

@@ -20,6 +20,11 @@ RL_INLINE Pair sum_of(double a, double b) {
   return {s, (a - (s - c)) + (b - c)};
 }
 
+RL_INLINE Pair product_of(Pair a, Pair b) {
+  const Pair p = vm::exact_product(a.hi, b.hi);
+  return {p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi)};
+}
+
 // a log x - x - (w log w - w) for w = a + shift, to the 65 bits of the logarithms.
 RL_INLINE Pair power_exponent(double a, double x, double shift) {
   const double w = a + shift, lost = a - (w - shift);
@@ -33,20 +38,27 @@ RL_INLINE Pair power_exponent(double a, double x, double shift) {
   return {total.hi, total.lo + difference.lo + rest.lo + products - correction};
 }
 
+template <int kScale>
 RL_INLINE double exp_of(Pair e) {
-  const double y = vm::exp(e.hi);
+  const double y = vm::exp<kScale>(e.hi);
   return vm::abs(e.lo) < 1 ? y + y * e.lo : y;
 }
 
 // x^a e^-x / Gamma(a + 1). Small a is raised by 8, so that Stirling's formula serves (DLMF 5.11.1).
 RL_INLINE double density(double a, double x) {
   const double shift = a < 8 ? 8 : 0, w = a + shift, y = 1 / w;
-  double raised = 1;
-#pragma GCC unroll 8
-  for (int k = 1; k <= 8; ++k) raised *= a + k;
+  // (a + 1) ... (a + 8), whose outer factors multiply to t + 8, and so on inwards.
+  const Pair t = product_of({a, 0}, sum_of(a, 9));
+  const auto factor = [t](double n) {
+    const Pair sum = sum_of(t.hi, n);
+    return Pair{sum.hi, sum.lo + t.lo};
+  };
+  const Pair raised = product_of(product_of(factor(8), factor(20)), product_of(factor(14), factor(18)));
   const double series = on_segment(kGammaln<double>, 30 + y * 16, y) * y;
   const double scale = vm::exp(-series) / vm::sqrt(2 * kPi * w);
-  return exp_of(power_exponent(a, x, shift)) * scale * (shift > 0 ? raised : 1);
+  // The power alone may be subnormal.
+  const double power = exp_of<64>(power_exponent(a, x, shift)) * scale;
+  return (shift > 0 ? power * raised.hi + power * raised.lo : power) * 0x1p-64;
 }
 
 struct Elements {
@@ -54,28 +66,39 @@ struct Elements {
   int64_t n = 0;
 };
 
-// DLMF 8.11.4.
+// DLMF 8.11.4. Roundings of the terms add up, so for results in double each carries what it lacks.
+template <class T>
 void by_series(Elements& e) {
-  double term[kBlock], k_a[kBlock];
+  constexpr bool kExact = sizeof(T) == 8;
+  double term[kBlock], rest[kBlock], lost[kBlock];
   for (int64_t i = 0; i < e.n; ++i) {
     term[i] = 1;
+    rest[i] = 0;
+    lost[i] = 0;
     e.p[i] = 1;
-    k_a[i] = e.a[i];
   }
   int64_t open = e.n;
-  for (int k = 0; open != 0 && k < kMaxTerms; ++k) {
+  for (int k = 1; open != 0 && k < kMaxTerms; ++k) {
     open = 0;
 #pragma GCC ivdep
     for (int64_t i = 0; i < e.n; ++i) {
-      k_a[i] += 1;
-      term[i] *= e.x[i] / k_a[i];
-      e.p[i] += term[i];
-      open += term[i] > e.p[i] * 0x1p-54;
+      const double a = e.a[i] + k, ratio = e.x[i] / a;
+      const Pair next = kExact ? vm::exact_product(term[i], ratio) : Pair{term[i] * ratio, 0};
+      if constexpr (kExact) {
+        const Pair back = vm::exact_product(ratio, a);
+        const double missing = ((e.x[i] - back.hi) - back.lo - ratio * (e.a[i] - (a - k))) / a;
+        rest[i] = rest[i] * ratio + (next.lo + term[i] * missing);
+      }
+      term[i] = next.hi;
+      const Pair sum = sum_of(e.p[i], next.hi);
+      e.p[i] = sum.hi;
+      lost[i] += sum.lo + rest[i];
+      open += next.hi > sum.hi * 0x1p-54;
     }
   }
 #pragma GCC ivdep
   for (int64_t i = 0; i < e.n; ++i) {
-    e.p[i] *= density(e.a[i], e.x[i]);
+    e.p[i] = (e.p[i] + lost[i]) * density(e.a[i], e.x[i]);
     e.p[i] = e.p[i] > 1 ? 1 : e.p[i];
     e.q[i] = 1 - e.p[i];
   }
@@ -111,14 +134,14 @@ void by_complement(Elements& e) {
   }
 }
 
-// The continued fraction DLMF 8.9.2, by the method of J. Lentz.
+// The continued fraction DLMF 8.9.2 as a sum, by the method of J. Steed: the roundings of late terms do not count.
 void by_fraction(Elements& e) {
-  double b[kBlock], c[kBlock], d[kBlock], h[kBlock];
+  double b[kBlock], d[kBlock], term[kBlock], h[kBlock];
 #pragma GCC ivdep
   for (int64_t i = 0; i < e.n; ++i) {
     b[i] = e.x[i] + 1 - e.a[i];
-    c[i] = 1 / kTiny;
     d[i] = 1 / b[i];
+    term[i] = d[i];
     h[i] = d[i];
   }
   int64_t open = e.n;
@@ -126,14 +149,12 @@ void by_fraction(Elements& e) {
     open = 0;
 #pragma GCC ivdep
     for (int64_t i = 0; i < e.n; ++i) {
-      const double numerator = k * (e.a[i] - k);
-      b[i] += 2;
-      const double below = numerator * d[i] + b[i], above = b[i] + numerator / c[i];
+      const double numerator = k * (e.a[i] - k) * d[i];
+      const double below = b[i] + 2 * k + numerator;
       d[i] = 1 / (below == 0 ? kTiny : below);
-      c[i] = above == 0 ? kTiny : above;
-      const double factor = c[i] * d[i];
-      h[i] *= factor;
-      open += vm::abs(factor - 1) > 0x1p-51;
+      term[i] *= -numerator * d[i];
+      h[i] += term[i];
+      open += vm::abs(term[i]) > vm::abs(h[i]) * 0x1p-54;
     }
   }
 #pragma GCC ivdep
@@ -152,7 +173,7 @@ void by_expansion(Elements& e) {
     const double half = on_segment(kLog1pRest<double>, (m + 0.375) * 16, m);
     const double eta = m * vm::sqrt(2 * half), inverse = 1 / a;
     const double square = a * m * m * half, root = vm::sqrt(square);
-    const double decay = a < 1e5 ? exp_of(power_exponent(a, x, 0)) : vm::exp(-square);
+    const double decay = a < 1e5 ? exp_of<0>(power_exponent(a, x, 0)) : vm::exp(-square);
     double sum = 0;
 #pragma GCC unroll 13
     for (int k = 12; k >= 0; --k) sum = vm::madd(sum, inverse, vm::polynomial(eta, kTemme[k]));
@@ -209,7 +230,7 @@ void block(T* out, const T* a, const T* x, int64_t n) {
       if (e.n == kBlock) break;
     }
     switch (m) {
-      case Series: by_series(e); break;
+      case Series: by_series<T>(e); break;
       case Complement: by_complement(e); break;
       case Fraction: by_fraction(e); break;
       default: by_expansion(e);
