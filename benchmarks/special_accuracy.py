@@ -48,6 +48,12 @@ def inverse_erfc(y: Any) -> Any:
     return x
 
 
+def zeta(s: Any, q: Any) -> Any:
+    """With digits for what mpmath adds up to 1 before it takes the rest away."""
+    with mp.workdps(60 + int(s * mp.log10(q + 1))):
+        return mp.zeta(s, q)
+
+
 def wave(x: Any) -> Any:
     """The amplitude of Bessel functions of order 0 and 1, but for a factor."""
     return mp.sqrt(1 / (abs(x) + 1))
@@ -80,7 +86,7 @@ FUNCTIONS = {
     "gammaln": Function(lambda x: mp.log(abs(mp.gamma(x))), -50, 1e6, "gammaln", lambda x: 1 if x < 0 else 0),
     "digamma": Function(mp.digamma, -50, 1e6, "digamma", lambda x: 1),
     "polygamma": Function(mp.psi, -8, 1e6, "polygamma", lambda n, x: 1 if x < 0 else 0, 2),
-    "zeta": Function(mp.zeta, 1e-3, 1e4, "zeta", None, (1.01, 60)),
+    "zeta": Function(zeta, 1e-3, 1e4, "zeta", None, (1.01, 60)),
     "gammainc": Function(lambda a, x: mp.gammainc(a, 0, x, regularized=True), 1e-3, 300, "gammainc", None, (1e-2, 200)),
     "gammaincc": Function(lambda a, x: mp.gammainc(a, x, regularized=True), 1e-3, 300, "gammaincc", None, (1e-2, 200)),
     "ndtri": Function(lambda p: -mp.sqrt(2) * inverse_erfc(2 * p), TINY, 0.49, "ndtri"),

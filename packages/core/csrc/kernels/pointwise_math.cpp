@@ -22,8 +22,11 @@ RL_INLINE double slow_cos(double x) { return ::cos(x); }
 RL_INLINE float slow_tan(float x) { return static_cast<float>(::tan(static_cast<double>(x))); }
 RL_INLINE double slow_tan(double x) { return ::tan(x); }
 
+// From the distance to the nearest integer, which is exact: no digit is lost however large x is.
 template <class T>
-RL_INLINE T sinc_of(T sine, T x) {
+RL_INLINE T sinc(T x) {
+  const T whole = vm::rint(x), half = T(0.5) * whole, angle = T(M_PI) * (x - whole);
+  const T sine = vm::sin(half == vm::rint(half) ? angle : -angle);
   return x == 0 ? T(1) : sine / (T(M_PI) * x);
 }
 
@@ -245,9 +248,7 @@ void fill_trigonometry(Registrar& ops) {
   ops.guarded<1, vm::Reducible, Floats>("sin", RL_FORMULA(sin), [](auto x) { return slow_sin(x); });
   ops.guarded<1, vm::Reducible, Floats>("cos", RL_FORMULA(cos), [](auto x) { return slow_cos(x); });
   ops.guarded<1, vm::Reducible, Floats>("tan", RL_FORMULA(tan), [](auto x) { return slow_tan(x); });
-  ops.guarded<1, vm::ReducibleTimesPi, Floats>(
-      "sinc", [](auto x) { return sinc_of(vm::sin(decltype(x)(M_PI) * x), x); },
-      [](auto x) { return sinc_of(slow_sin(decltype(x)(M_PI) * x), x); });
+  ops.unary<Floats>("sinc", [](auto x) { return sinc(x); });
   ops.unary<Floats>("asin", RL_FORMULA(asin));
   ops.unary<Floats>("acos", RL_FORMULA(acos));
   ops.unary<Floats>("atan", RL_FORMULA(atan));
