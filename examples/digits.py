@@ -18,12 +18,12 @@ from rushlight.utils.data import DataLoader, TensorDataset, random_split
 DATA = Path(__file__).parent / "data" / "digits" / "digits.npz"
 
 
-def load(test_share: float) -> list:
+def load(test_share: float, device: str) -> list:
     """Training and test set, split at random: images (1, 8, 8) with values in [0, 1], and labels."""
     with np.load(DATA) as file:
         images = torch.from_numpy(file["images"]).to(torch.float32).unsqueeze(1) / 16
         labels = torch.from_numpy(file["labels"]).to(torch.int64)
-    return random_split(TensorDataset(images, labels), [1 - test_share, test_share])
+    return random_split(TensorDataset(images.to(device), labels.to(device)), [1 - test_share, test_share])
 
 
 def network(width: int = 32) -> nn.Module:
@@ -108,15 +108,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="cpu", help="where the network is trained, as cuda or opencl")
     parser.add_argument("--picture", default="digits.png", help='where the picture goes; "": none')
     args = parser.parse_args()
 
     torch.manual_seed(args.seed)
-    train_set, test_set = load(test_share=0.2)
+    train_set, test_set = load(test_share=0.2, device=args.device)
     loader = DataLoader(train_set, batch_size=64, shuffle=True)
     test_loader = DataLoader(test_set, batch_size=256)
     labels = torch.cat([labels for _, labels in test_loader])
-    model = network()
+    model = network().to(args.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     size = sum(parameter.numel() for parameter in model.parameters())
     print(f"{len(train_set)} images to train on, {len(test_set)} held out, {size} parameters")
@@ -135,7 +136,7 @@ def main() -> None:
     speed = args.epochs * len(train_set) / seconds
     print(f"held-out accuracy {accuracies[-1]:.4f}, {speed:,.0f} images/s, {seconds:.1f} s of training")
     if args.picture:
-        images = torch.cat([images for images, _ in test_loader]).squeeze(1).numpy()
+        images = torch.cat([images for images, _ in test_loader]).squeeze(1).numpy(force=True)
         wrong = [(images[i], int(guesses[i]), int(labels[i])) for i in (guesses != labels).nonzero().flatten().tolist()]
         draw(args.picture, losses, accuracies, wrong)
         print(f"learning curve and wrong answers: {args.picture}")

@@ -39,6 +39,14 @@ def test_views_share_memory():
     assert_close(x.cpu(), torch.tensor([[0.0, 5, 0], [0, 5, 0]]))
 
 
+def test_kernels_reach_arrays_and_make_tensors_of_them():
+    x = torch.arange(3.0, device="toy")
+    array = torch.plugin.to_array(x)
+    assert isinstance(array, type(torch.plugin.backend("toy").from_host(np.ones(1), 0)))
+    array[1] = 5
+    assert_close(torch.plugin.from_array(array * 2, x.device).cpu(), torch.tensor([0.0, 10.0, 4.0]))
+
+
 def test_operator_of_the_plugin():
     x = torch.linspace(-3, 3, 7)
     expected = (x + (x * x + 4).sqrt()) / 2

@@ -54,6 +54,7 @@ __all__ = [
     "Unavailable",
     "backend",
     "claim",
+    "from_array",
     "layout_tensor",
     "load",
     "new_layout",
@@ -61,6 +62,7 @@ __all__ = [
     "plugins",
     "pointwise",
     "require",
+    "to_array",
 ]
 
 
@@ -144,3 +146,18 @@ def backend(device_type: str) -> Backend:
     from .. import _registry
 
     return _registry.open_backend(device_type)
+
+
+def to_array(tensor: _C.Tensor) -> Any:
+    """The array of its backend's `xp` over the memory of a tensor; on the CPU a NumPy array. See `Backend.view`."""
+    return tensor._array()
+
+
+def from_array(array: Any, device: Any) -> _C.Tensor:
+    """A tensor over an array of the backend's `xp`, as the result of an array kernel becomes one. See `Backend.wrap`.
+
+    Args:
+        array: Array of that device.
+        device: Where it lives.
+    """
+    return _C.from_array(array, device)

@@ -1,0 +1,493 @@
+"""Strided arrays on the memory of a device, as NumPy's are on the host's.
+
+What is computed element by element is put off: it becomes an expression over other arrays, and one kernel when its
+values are needed. So whatever an operator's record says of an element is one kernel of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from ._device import Device, devices
+from ._generate import Fold, Node, reduce, scatter, store
+from ._scalar import BFLOAT16, BOOL, FLOAT32, INT64, c_type, expression, real_of
+
+LARGEST = 32
+"""Nodes of an expression, at most; larger ones are computed in parts."""
+
+
+class Memory:
+    """Bytes of a device; they go back to its pool with this object.
+
+    Attributes:
+        device: The device.
+        buffer: OpenCL's buffer.
+        readers: Expressions that read it and may not be computed yet, by identity.
+    """
+
+    __slots__ = ("buffer", "device", "nbytes", "readers")
+
+    def __init__(self, device: Device, nbytes: int) -> None:
+        self.device = device
+        self.nbytes = nbytes
+        self.buffer = device.allocate(nbytes)
+        self.readers: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
+
+
+class Array:
+    """A window on memory, or an expression that has none yet.
+
+    Attributes:
+        dtype: NumPy's dtype.
+        shape: Sizes.
+        strides: Elements from one to the next in each dimension, not negative.
+        offset: Elements before the first one.
+        memory: What it is a window on; None for an expression.
+        node: The expression; None where it is computed.
+    """
+
+    __slots__ = ("__weakref__", "depth", "device", "dtype", "memory", "node", "offset", "shape", "strides")
+    __array_ufunc__ = None  # np.float64(2) * array asks the array
+    __hash__ = object.__hash__
+
+    def __init__(
+        self,
+        memory: Memory | None,
+        device: Device,
+        dtype: np.dtype,
+        shape: tuple[int, ...],
+        strides: Any,
+        offset: int = 0,
+    ) -> None:
+        self.memory = memory
+        self.device = device
+        self.dtype = dtype
+        self.shape = shape
+        self.strides = strides
+        self.offset = offset
+        self.node: Node | None = None
+        self.depth = 0
+
+    @staticmethod
+    def empty(shape: Sequence[int], dtype: Any, device: Device | None = None) -> Array:
+        """A contiguous array, contents arbitrary."""
+        device, dtype, shape = device or devices()[0], np.dtype(dtype), tuple(shape)
+        c_type(dtype)
+        return Array(Memory(device, math.prod(shape) * dtype.itemsize), device, dtype, shape, row_major(shape))
+
+    @staticmethod
+    def put_off(shape: tuple[int, ...], dtype: np.dtype, node: Node, device: Device | None = None) -> Array:
+        """An array that `node` will compute; at once where the expression is large."""
+        arrays = [each for each in (*node.arguments, node.source) if isinstance(each, Array)]
+        result = Array(None, device or (arrays[0].device if arrays else devices()[0]), dtype, shape, row_major(shape))
+        result.node = node
+        result.depth = 1 + sum(array.depth for array in arrays)
+        for array in arrays:
+            if array.memory is not None:
+                array.memory.readers[id(result)] = result
+        return result.compute() if result.depth > LARGEST else result
+
+    def compute(self) -> Array:
+        """This array, with its values in memory."""
+        if self.node is not None:
+            memory = Memory(self.device, math.prod(self.shape) * self.dtype.itemsize)
+            target = Array(memory, self.device, self.dtype, self.shape, self.strides)
+            store(target, self)
+            self.memory, self.node, self.depth = memory, None, 0
+        return self
+
+    # -- its shape and memory
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def T(self) -> Array:
+        return self.transpose()
+
+    @property
+    def real(self) -> Array:
+        return self._part(0) if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> Array:
+        return self._part(1) if self.dtype.kind == "c" else full(self.shape, 0, self.dtype, self.device)
+
+    def _part(self, which: int) -> Array:
+        self.compute()
+        strides = tuple(2 * s for s in self.strides)
+        return Array(self.memory, self.device, real_of(self.dtype), self.shape, strides, 2 * self.offset + which)
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements follow each other in memory."""
+        expected = row_major(self.shape)
+        return all(n == 1 or s == e for n, s, e in zip(self.shape, self.strides, expected, strict=True))
+
+    def window(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Array:
+        """A view of the same memory; `offset` counts from the first element."""
+        self.compute()
+        return Array(self.memory, self.device, self.dtype, tuple(shape), tuple(strides), self.offset + offset)
+
+    def copy(self) -> Array:
+        """The elements in memory of their own."""
+        result = Array.empty(self.shape, self.dtype, self.device)
+        store(result, self)
+        return result
+
+    def contiguous(self) -> Array:
+        """This array, or a copy where the elements are apart."""
+        return self if self.compute().is_contiguous() else self.copy()
+
+    def reshape(self, *shape: Any) -> Array:
+        shape = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        known = math.prod(n for n in shape if n >= 0)
+        shape = tuple(n if n >= 0 else self.size // max(known, 1) for n in shape)
+        if math.prod(shape) != self.size:
+            raise ValueError(f"cannot reshape array of size {self.size} into shape {shape}")
+        return self.contiguous().window(shape, row_major(shape))
+
+    def transpose(self, *axes: int) -> Array:
+        order = axes or tuple(reversed(range(self.ndim)))
+        self.compute()
+        return self.window([self.shape[d] for d in order], [self.strides[d] for d in order])
+
+    def broadcast_to(self, shape: Sequence[int]) -> Array:
+        shape, lead = tuple(shape), len(shape) - self.ndim
+        if lead < 0 or any(n not in (1, m) for n, m in zip(self.shape, shape[max(lead, 0) :], strict=True)):
+            raise ValueError(f"cannot broadcast an array of shape {self.shape} to {shape}")
+        self.compute()
+        strides = [0 if n == 1 else s for n, s in zip(self.shape, self.strides, strict=True)]
+        return self.window(shape, [0] * lead + strides)
+
+    # -- to and from the host
+
+    def get(self) -> np.ndarray:
+        """The elements, on the host."""
+        source = self.contiguous()
+        host = np.empty(self.shape, self.dtype)
+        if host.size:
+            start = source.offset * self.dtype.itemsize
+            cl.enqueue_copy(self.device.queue, host, source.memory.buffer, src_offset=start)
+        return host
+
+    def set(self, host: np.ndarray) -> Array:
+        """Fills a new contiguous array from the host."""
+        if host.size:
+            cl.enqueue_copy(self.device.queue, self.memory.buffer, np.ascontiguousarray(host))
+        return self
+
+    def item(self) -> Any:
+        return self.get().item()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise TypeError("opencl: this array lives on the device. Copy it to the host first.")
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        return self.get().__index__()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    # -- elements
+
+    def astype(self, dtype: Any) -> Array:
+        dtype = np.dtype(dtype)
+        c_type(dtype)
+        return Array.put_off(self.shape, dtype, Node("{0}", (self,), (dtype,), dtype))
+
+    def __getitem__(self, key: Any) -> Array:
+        view, places = self._select(key)
+        if places is None:
+            return view
+        # Computed at once: its memory may be written to next.
+        return Array.put_off(
+            places.shape, self.dtype, Node("{0}", (places,), (INT64,), INT64, self.compute())
+        ).compute()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.compute()
+        view, places = self._select(key)
+        value = asarray(value, self.dtype, self.device)
+        if value.memory is self.memory:
+            value = value.copy()
+        self.settle()
+        shape = view.shape if places is None else places.shape
+        while value.ndim > len(shape) and value.shape[0] == 1:
+            value = value[0]
+        value.broadcast_to(shape)
+        if places is None:
+            store(view, value)
+        else:
+            scatter(self, places, value)
+
+    def settle(self) -> None:
+        """Computes whatever still has to read this memory, before it is written to."""
+        for reader in list(self.memory.readers.values()):
+            reader.compute()
+        self.memory.readers.clear()
+
+    def change_at(self, key: Any, value: Any, change: str) -> None:
+        """Adds or multiplies elements that a key selects, again where it selects one again."""
+        if self.dtype.kind == "c" and change == "add":
+            value = asarray(value, self.dtype, self.device)
+            self.real.change_at(key, value.real, change)
+            self.imag.change_at(key, value.imag, change)
+            return
+        if self.dtype.kind == "c":
+            raise NotImplementedError(f'opencl: "{change}.at" not implemented for {self.dtype}.')
+        if self.dtype.itemsize < 4:  # there are no atomic operations on less
+            wide = self.astype(np.int32 if self.dtype.kind in "iu" else np.int32 if self.dtype == BOOL else FLOAT32)
+            wide.compute().change_at(key, value, change)
+            self[...] = wide
+            return
+        _, places = self._select(key, computed=True)
+        value = asarray(value, self.dtype, self.device)
+        self.settle()
+        scatter(self, places, value.compute(), change)
+
+    def _select(self, key: Any, computed: bool = False) -> tuple[Array, Array | None]:
+        """The view that a key selects; or this array, and the places in memory where no view has these elements.
+
+        Args:
+            key: As NumPy takes it: numbers, slices, None, Ellipsis, arrays of integers and masks.
+            computed: Asks for the places in any case.
+        """
+        keys: list[Any] = []
+        for each in key if isinstance(key, tuple) else (key,):
+            each = asarray(np.asarray(each), None, self.device) if isinstance(each, list) else each
+            if isinstance(each, Array) and each.dtype == BOOL:
+                keys += nonzero(each)
+            else:
+                keys.append(each)
+        if not any(each is Ellipsis for each in keys):
+            keys.append(Ellipsis)
+        at = next(i for i, each in enumerate(keys) if each is Ellipsis)
+        named = sum(each is not None and each is not Ellipsis for each in keys)
+        if named > self.ndim:
+            raise IndexError(f"too many indices: the array has {self.ndim} dimensions, but {named} were indexed")
+        keys[at : at + 1] = [slice(None)] * (self.ndim - named)
+
+        arrays = [each for each in keys if isinstance(each, Array)]
+        shape: list[int] = []
+        strides: list[int] = []
+        steps: list[tuple[Array | int, int, int]] = []  # index, size and stride of the dimensions that arrays index
+        offset, d, front = 0, 0, None
+        apart = False
+        for k, each in enumerate(keys):
+            if each is None:
+                shape.append(1)
+                strides.append(0)
+                continue
+            n, s = self.shape[d], self.strides[d]
+            d += 1
+            if isinstance(each, slice):
+                start, stop, step = each.indices(n)
+                shape.append(len(range(start, stop, step)))
+                strides.append(s * step)
+                offset += s * start if shape[-1] else 0
+            elif isinstance(each, Array):
+                apart |= front is not None and not isinstance(keys[k - 1], Array)
+                front = len(shape) if front is None else front
+                steps.append((each, n, s))
+            else:
+                i = each.__index__()
+                if not -n <= i < n:
+                    raise IndexError(f"index {i} is out of bounds for dimension {d - 1} with size {n}")
+                offset += s * (i % n)
+        if not arrays and not computed and all(s >= 0 for s in strides):
+            return self.window(shape, strides, offset), None
+        self.compute()
+        chosen = np.broadcast_shapes(*(array.shape for array in arrays))
+        front = 0 if apart or front is None else front
+        rest = len(shape) - front
+        places: Any = self.offset + offset
+        for index, n, s in steps:
+            index = index.reshape(*index.shape, *[1] * rest) if rest else index
+            places = apply("add", Array.put_off(
+                index.shape, INT64, Node("($place({0}, {1}, FAULT) * {2})", (index, n, s), (INT64,) * 3, INT64)
+            ), places)  # fmt: skip
+        for k, (n, s) in enumerate(zip(shape, strides, strict=True)):
+            behind = len(shape) - k - 1 + (len(chosen) if k < front else 0)
+            if n > 1:
+                places = apply("add", apply("multiply", arange(n, self.device).reshape(n, *[1] * behind), s), places)
+        whole = (*shape[:front], *chosen, *shape[front:])
+        places = places if isinstance(places, Array) else full((), places, INT64, self.device)
+        return self, places.broadcast_to(whole)
+
+    # -- reductions, as methods
+
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
+        return fold("add", self, axis, keepdims, dtype)
+
+    def any(self, axis: Any = None, keepdims: bool = False) -> Array:
+        return fold("logical_or", self, axis, keepdims, BOOL)
+
+    def all(self, axis: Any = None, keepdims: bool = False) -> Array:
+        return fold("logical_and", self, axis, keepdims, BOOL)
+
+    def max(self, axis: Any = None, keepdims: bool = False) -> Array:
+        return fold("maximum", self, axis, keepdims)
+
+    def min(self, axis: Any = None, keepdims: bool = False) -> Array:
+        return fold("minimum", self, axis, keepdims)
+
+
+def _operators() -> None:
+    names = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide"}
+    names |= {"mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+    names |= {"lshift": "left_shift", "rshift": "right_shift"}
+    compared = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater"}
+    compared |= {"ge": "greater_equal"}
+    for name, ufunc in (names | compared).items():
+        setattr(Array, f"__{name}__", lambda a, b, ufunc=ufunc: apply(ufunc, a, b))
+    for name, ufunc in names.items():
+        setattr(Array, f"__r{name}__", lambda a, b, ufunc=ufunc: apply(ufunc, b, a))
+    for name, ufunc in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
+        setattr(Array, f"__{name}__", lambda a, ufunc=ufunc: apply(ufunc, a))
+
+
+_operators()
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a contiguous array."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def asarray(value: Any, dtype: Any = None, device: Device | None = None) -> Array:
+    """An array of the device from one, or from a number or nested lists."""
+    if isinstance(value, Array):
+        return value if dtype is None or value.dtype == np.dtype(dtype) else value.astype(dtype)
+    if isinstance(value, np.ndarray) and value.ndim:
+        raise TypeError("opencl: got an array of the host. Copy it to the device first.")
+    if isinstance(value, (list, tuple)):
+        host = np.asarray(value, dtype)
+        return Array.empty(host.shape, host.dtype, device).set(host)
+    return full((), value, np.asarray(value).dtype if dtype is None else dtype, device)
+
+
+def full(shape: Sequence[int], value: Any, dtype: Any, device: Device | None = None) -> Array:
+    """An array of one number, as an expression."""
+    dtype = np.dtype(dtype)
+    return Array.put_off(tuple(shape), dtype, Node("{0}", (value,), (dtype,), dtype), device)
+
+
+def arange(n: int, device: Device | None = None) -> Array:
+    """The integers below `n`, int64."""
+    result = Array.put_off((n,), INT64, Node("(long)i", (), (), INT64), device)
+    return result.compute()  # the expression means the element's number in the kernel that computes it
+
+
+# -- ufuncs
+
+_TRUTH = ("logical_and", "logical_or", "logical_xor", "logical_not")
+
+
+@cache
+def _loop(name: str, dtypes: tuple[Any, ...]) -> tuple[str, tuple[np.dtype, ...], np.dtype]:
+    """The expression of a ufunc for argument dtypes, the dtypes that it computes in, and that of its result."""
+    if name in _TRUTH:
+        return expression(name, BOOL), (BOOL,) * len(dtypes), BOOL
+    if BFLOAT16 in dtypes:
+        dtypes = tuple(FLOAT32 if each == BFLOAT16 else each for each in dtypes)
+    *inputs, output = getattr(np, name).resolve_dtypes((*dtypes, None))
+    return expression(name, inputs[0]), tuple(inputs), output
+
+
+def apply(name: str, *arguments: Any) -> Array:
+    """A NumPy ufunc of arrays and numbers, as an expression; dtypes follow NumPy's rules."""
+    numbers = {bool: BOOL, int: int, float: float, complex: complex}
+    key = []
+    for each in arguments:
+        if isinstance(each, np.ndarray) and each.ndim:
+            raise TypeError(f"opencl: {name} got an array of the host. Copy it to the device first.")
+        key.append(getattr(each, "dtype", None) or numbers[type(each)])
+    code, inputs, output = _loop(name, tuple(key))
+    shapes = [each.shape for each in arguments if isinstance(each, Array)]
+    shape = shapes[0] if len(shapes) == 1 or shapes[1:] == shapes[:-1] else np.broadcast_shapes(*shapes)
+    return Array.put_off(shape, output, Node(code, arguments, inputs, inputs[0]))
+
+
+def choose(condition: Any, x: Any, y: Any) -> Array:
+    """`x` where the condition holds, else `y`, as an expression."""
+    kinds = [each.dtype if isinstance(each, (Array, np.generic)) else each for each in (x, y)]
+    dtype = np.result_type(*kinds)
+    shapes = (each.shape for each in (condition, x, y) if isinstance(each, Array))
+    node = Node("({0} ? {1} : {2})", (condition, x, y), (BOOL, dtype, dtype), dtype)
+    return Array.put_off(np.broadcast_shapes(*shapes), dtype, node)
+
+
+# -- reductions
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The dimensions that an axis argument names, from the front, sorted."""
+    given = range(ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    if any(not -ndim <= d < ndim for d in given):
+        raise np.exceptions.AxisError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+    return tuple(sorted({d % ndim for d in given}))
+
+
+def fold_of(name: str, dtype: np.dtype) -> Fold:
+    """How a ufunc of two arguments combines many."""
+    code = expression(name, dtype)
+    if name not in ("maximum", "minimum"):
+        return Fold(code, {"add": 0, "multiply": 1, "logical_or": False, "logical_and": True}[name])
+    sign = -1 if name == "maximum" else 1
+    if dtype.kind in "fV":
+        return Fold(code, sign * math.inf)
+    limits = (0, 1) if dtype == BOOL else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return Fold(code, limits[sign > 0])
+
+
+def fold(name: str, x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Array:
+    """Combines the elements over dimensions by a ufunc: sums, products, extremes, truth."""
+    dtype = x.dtype if dtype is None else np.dtype(dtype)
+    axes = axes_of(axis, x.ndim)
+    if name in ("maximum", "minimum") and any(x.shape[d] == 0 for d in axes):
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    result = Array.empty([n for d, n in enumerate(x.shape) if d not in axes], dtype, x.device)
+    reduce(result, x, axes, fold_of(name, dtype))
+    return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdims else result
+
+
+def nonzero(x: Array) -> list[Array]:
+    """Coordinates of the elements that are not zero, an array for each dimension."""
+    from ._order import positions
+
+    found = positions(x)
+    steps = row_major(x.shape)
+    return [
+        apply("remainder", apply("floor_divide", found, s), n).compute() for s, n in zip(steps, x.shape, strict=True)
+    ]

@@ -1,0 +1,292 @@
+"""Kernels as text: an expression over arrays becomes one kernel that stores, reduces or scans it, or writes to places.
+
+The text is the key under which the compiled kernel is kept; shapes, strides and numbers are arguments of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ._scalar import INT64, Helpers, c_type, convert, scalar
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+GROUP = 256
+"""Work items of a group."""
+
+RUN = 256
+"""Elements that one work item reduces, so that many work together and errors of rounding stay small."""
+
+_SMALL = 2**31
+
+
+class Node(NamedTuple):
+    """How an array that is not computed yet follows from others, element by element.
+
+    Attributes:
+        code: Expression over `{0}`, `{1}`...; with `source` the place in its memory.
+        arguments: Arrays and numbers.
+        dtypes: To which they are converted.
+        dtype: That names helpers in `code`.
+        source: Array whose memory is read at the computed place.
+    """
+
+    code: str
+    arguments: tuple[Any, ...]
+    dtypes: tuple[np.dtype, ...]
+    dtype: np.dtype
+    source: Array | None = None
+
+
+class Source:
+    """The text of one kernel as it grows, with its arguments.
+
+    Args:
+        shape: Of the space in which the elements are counted, in row-major order.
+        order: Order of the dimensions of the arrays in that space.
+    """
+
+    def __init__(self, shape: Sequence[int], order: Sequence[int] | None = None) -> None:
+        self.shape = tuple(shape)
+        self._order = order
+        self._helpers = Helpers()
+        self._parameters: list[str] = []
+        self._arguments: list[Any] = []
+        self._offsets: list[int] = []
+        self._strides: list[Sequence[int]] = []
+        self._lines: list[str] = []
+        self._names: dict[int, str] = {}
+        self._may_fail = False
+
+    def parameter(self, declaration: str, argument: Any) -> str:
+        """Adds a parameter, as "const float {}"; returns its name."""
+        name = f"a{len(self._parameters)}"
+        self._parameters.append(declaration.format(name))
+        self._arguments.append(argument)
+        return name
+
+    def operand(self, array: Array, access: str = "const ") -> tuple[str, str]:
+        """Adds an array that is broadcast to the space; returns pointer and place of the current element."""
+        pointer = self.pointer(array, access)
+        strides = (0,) * (len(self.shape) - len(array.shape)) + tuple(
+            0 if n == 1 else stride for n, stride in zip(array.shape, array.strides, strict=True)
+        )
+        self._strides.append([strides[d] for d in self._order] if self._order else strides)
+        self._offsets.append(array.offset)
+        return pointer, f"p{len(self._offsets) - 1}"
+
+    def pointer(self, array: Array, access: str = "const ") -> str:
+        """Adds the memory of an array."""
+        return self.parameter(f"__global {access}{c_type(array.dtype).stored} *{{}}", array.memory.buffer)
+
+    def number(self, value: Any, dtype: np.dtype) -> str:
+        """Adds a number."""
+        return self.parameter(f"const {c_type(dtype).value} {{}}", scalar(value, dtype))
+
+    def evaluate(self, value: Any, dtype: np.dtype) -> str:
+        """The expression for the current element of an array, or for a number, in a dtype."""
+        if not hasattr(value, "memory"):
+            return self.number(value, dtype)
+        name = self._names.get(id(value))
+        if name is None:
+            name = self._names[id(value)] = self._statement(value)
+        return convert(name, value.dtype, dtype)
+
+    def _statement(self, array: Array) -> str:
+        kind = c_type(array.dtype)
+        if array.node is None:
+            code = self.resolve(kind.load.format(*self.operand(array)), array.dtype)
+        else:
+            node = array.node
+            codes = [self.evaluate(each, dtype) for each, dtype in zip(node.arguments, node.dtypes, strict=True)]
+            code = self.resolve(node.code.format(*codes), node.dtype)
+            if "FAULT" in code:
+                self._may_fail = True
+                code = code.replace("FAULT", "fault")
+            if node.source is not None:
+                code = kind.load.format(self.pointer(node.source), code)
+        name = f"t{len(self._lines)}"
+        self._lines.append(f"const {kind.value} {name} = {code};")
+        return name
+
+    def resolve(self, code: str, dtype: np.dtype) -> str:
+        """`code` with the names of helpers for a dtype."""
+        return self._helpers.resolve(code, dtype)
+
+    def element(self) -> str:
+        """Statements that compute what `evaluate` named, for the element `i`."""
+        return " ".join([self._place, *self._lines])
+
+    def run(self, device: Any, work: int, body: str, before: str = "") -> None:
+        """Starts the kernel for `work` items; in `body` is `id` the item's number, and <element> stands for `element`.
+
+        `before` is what the kernel needs outside of it.
+        """
+        sizes, strides = collapse(self.shape, self._strides)
+        reach = [sum((n - 1) * s for n, s in zip(sizes, each, strict=True)) for each in strides]
+        ends = [offset + length for offset, length in zip(self._offsets, reach, strict=True)]
+        index = "uint" if max(math.prod(sizes), work, *ends, 0) < _SMALL else "ulong"
+        count = len(strides)
+        flat = len(sizes) <= 1 and all(s in ((), (0,), (1,)) for s in strides)
+        if flat:
+            steps = ["" if not s or s == (0,) else " + i" for s in strides]
+            self._place = " ".join(f"const index_t p{k} = g.offset[{k}]{step};" for k, step in enumerate(steps))
+            fields, values = "", []
+        else:
+            rank = 4 if len(sizes) <= 4 else 64
+            pad = (0,) * (rank - len(sizes))
+            places = ", ".join(f"p{k} = g.offset[{k}]" for k in range(count))
+            sums = " ".join(f"p{k} += c * g.stride[{k}][d];" for k in range(count))
+            self._place = (
+                f"index_t rest = i, {places}; for (uint d = g.rank; d-- > 0;) "
+                f"{{ const index_t c = rest % g.size[d]; rest /= g.size[d]; {sums} }}"
+            )
+            fields = f" index_t rank, size[{rank}], stride[{max(count, 1)}][{rank}];"
+            values = [len(sizes), *sizes, *pad, *(v for each in strides for v in (*each, *pad))]
+        fields = f"typedef struct {{ index_t work, offset[{max(count, 1)}];{fields} }} Geometry;"
+        parameters = [*self._parameters, "const Geometry g"] + ["__global int *fault"] * self._may_fail
+        source = (
+            f"{before}typedef {index} index_t;\n{fields}\n{self._helpers.text}"
+            f"__kernel void run({', '.join(parameters)}) {{ const index_t id = get_global_id(0); "
+            f"if (id >= g.work) return; {body.replace('<element>', self.element())} }}"
+        )
+        geometry = np.array([work, *(self._offsets or [0]), *values], "u4" if index == "uint" else "u8")
+        device.run(source, [*self._arguments, geometry], (work,), (GROUP,))
+
+
+def collapse(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The same walk over memory in as few dimensions as it takes."""
+    kept: list[int] = []
+    sizes: list[int] = []
+    for d, n in enumerate(shape):
+        if n == 1:
+            continue
+        if kept and all(each[kept[-1]] == each[d] * n for each in strides):
+            kept[-1] = d
+            sizes[-1] *= n
+        else:
+            kept.append(d)
+            sizes.append(n)
+    return tuple(sizes), [tuple(each[d] for d in kept) for each in strides]
+
+
+def store(target: Array, value: Any) -> None:
+    """Writes an expression to an array of at least its shape."""
+    work = math.prod(target.shape)
+    if not work:
+        return
+    source = Source(target.shape)
+    code = source.evaluate(value, target.dtype)
+    pointer, place = source.operand(target, "")
+    write = source.resolve(c_type(target.dtype).store.format(pointer, place, code), target.dtype)
+    source.run(target.device, work, f"const index_t i = id; <element> {write}")
+
+
+# A slot in memory changes only if nobody else has changed it since it was read.
+_ATOMIC = """#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+void change(volatile __global {type} *at, {type} v) {{
+  union {{ {bits} b; {type} t; }} old, new;
+  do {{ old.t = *at; new.t = {change}; }} while ({swap}((volatile __global {bits} *)at, old.b, new.b) != old.b);
+}}
+"""
+_CHANGES = {"add": "old.t + v", "multiply": "old.t * v"}
+
+
+def scatter(target: Array, place: Array, value: Any, change: str = "") -> None:
+    """Writes an expression to computed places of an array's memory, or changes what is there.
+
+    Args:
+        target: Whose memory is written.
+        place: Elements from the start of the memory.
+        value: Of the shape of `place` or broadcast to it.
+        change: "add" or "multiply"; equal places change more than once. For dtypes of four and eight bytes.
+    """
+    work = math.prod(place.shape)
+    if not work:
+        return
+    source, kind = Source(place.shape), c_type(target.dtype)
+    code, at = source.evaluate(value, target.dtype), source.evaluate(place, INT64)
+    if change:
+        pointer, before = (
+            source.pointer(target, "volatile "),
+            _ATOMIC.format(type=kind.value, change=_CHANGES[change], **_BITS[target.dtype.itemsize]),
+        )
+        write = f"change({pointer} + {at}, {code});"
+    else:
+        pointer, before = source.pointer(target, ""), ""
+        write = source.resolve(kind.store.format(pointer, at, code), target.dtype)
+    source.run(target.device, work, f"const index_t i = id; <element> {write}", before)
+
+
+_BITS = {4: {"bits": "uint", "swap": "atomic_cmpxchg"}, 8: {"bits": "ulong", "swap": "atom_cmpxchg"}}
+
+
+class Fold(NamedTuple):
+    """How elements combine: expression over `{0}` so far and the next one `{1}`, and the value that changes nothing."""
+
+    code: str
+    start: Any
+
+
+def reduce(target: Array, value: Any, axes: Sequence[int], fold: Fold) -> None:
+    """Combines an expression over some of its dimensions.
+
+    Args:
+        target: Contiguous array of the shape of the other dimensions; elements combine in its dtype.
+        value: Array, or expression.
+        axes: Dimensions of it, counted from the front.
+        fold: How.
+    """
+    kept = [d for d in range(len(value.shape)) if d not in axes]
+    order = [*kept, *axes]
+    outputs, length = math.prod(value.shape[d] for d in kept), math.prod(value.shape[d] for d in axes)
+    if not outputs:
+        return
+    runs = -(-length // RUN) if length > 2 * RUN else 1
+    partial = target if runs == 1 else type(target).empty((outputs, runs), target.dtype, target.device)
+    source = Source([value.shape[d] for d in order], order)
+    code = source.evaluate(value, target.dtype)
+    start, out = source.number(fold.start, target.dtype), source.pointer(partial, "")
+    count, size = (source.parameter("const ulong {}", np.uint64(n)) for n in (runs, length))
+    kind = c_type(target.dtype)
+    combined = source.resolve(fold.code.format("sum", code), target.dtype)
+    source.run(
+        target.device,
+        outputs * runs,
+        f"const index_t line = id / (index_t){count}, first = id % (index_t){count} * {RUN}, length = {size}; "
+        f"const index_t end = {count} == 1 ? length : min(first + {RUN}, length); {kind.value} sum = {start}; "
+        f"for (index_t r = first; r < end; ++r) {{ const index_t i = line * length + r; <element> sum = {combined}; }} "
+        f"{kind.store.format(out, f'{_offset(source, partial)} + id', 'sum')}",
+    )
+    if partial is not target:
+        reduce(target, partial, (1,), fold)
+
+
+def _offset(source: Source, array: Array) -> str:
+    return "0" if not array.offset else source.parameter("const ulong {}", np.uint64(array.offset))
+
+
+def scan(target: Array, value: Any, axis: int, fold: Fold) -> None:
+    """Writes what `fold` has combined so far, at every place along one dimension, to a contiguous target."""
+    order = [*(d for d in range(len(value.shape)) if d != axis), axis]
+    length = value.shape[axis]
+    work = math.prod(value.shape) // max(length, 1)
+    if not work or not length:
+        return
+    source = Source([value.shape[d] for d in order], order)
+    code = source.evaluate(value, target.dtype)
+    pointer, place = source.operand(target, "")
+    size = source.parameter("const ulong {}", np.uint64(length))
+    kind = c_type(target.dtype)
+    combined = source.resolve(fold.code.format("sum", code), target.dtype)
+    source.run(
+        target.device,
+        work,
+        f"{kind.value} sum; for (index_t r = 0; r < {size}; ++r) {{ const index_t i = id * {size} + r; <element> "
+        f"sum = r ? {combined} : {code}; {kind.store.format(pointer, place, 'sum')} }}",
+    )
