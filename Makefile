@@ -5,8 +5,8 @@ NOX := .venv/bin/nox
 
 .PHONY: demo test bench clean
 
-demo: $(NOX)  ## train a network on real images
-	$(NOX) -s demo
+demo: $(NOX)  ## train a network on real images; DEVICE=opencl on that device
+	$(NOX) -s demo $(if $(DEVICE),-- --device=$(DEVICE))
 
 test: $(NOX)  ## everything that CI runs on this machine's Python, 25 minutes at most on two cores
 	$(NOX)

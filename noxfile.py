@@ -199,6 +199,27 @@ def cuda(session: nox.Session) -> None:
     session.run("pytest", "-q", "--pyargs", "rushlight.testing.conformance", "--device=cuda", *session.posargs)
 
 
+def install_opencl(session: nox.Session) -> None:
+    """Installs the OpenCL backend of examples/ over PoCL; skips the session where that cannot be had."""
+    session.install("hatchling")
+    try:
+        session.install("--no-build-isolation", "./examples/backends/opencl[pocl]")
+    except nox.command.CommandFailed:
+        session.skip("no OpenCL platform can be installed here: pyopencl or PoCL has no wheel for this system")
+
+
+@nox.session(requires=[BUILT], default=False)
+def opencl(session: nox.Session) -> None:
+    """Test the OpenCL backend of examples/ and write its table of operators; kernels compile for minutes at first."""
+    install_wheels(session, *PROJECTS)
+    session.install(*test_requirements("core"))
+    install_opencl(session)
+    session.run("pytest", "-q", "examples/backends/opencl/tests")
+    chosen = session.posargs or ["-k", "float32 or int64 or bool"]
+    table = "--capabilities=examples/backends/opencl/capabilities.md"
+    session.run("pytest", "-q", "--pyargs", "rushlight.testing.conformance", "--device=opencl", table, *chosen)
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check the style of Python (ruff) and C++ (clang-format)."""
@@ -352,4 +373,6 @@ def demo(session: nox.Session) -> None:
     """Install the needed wheels into a fresh environment and train a network on real images."""
     install_wheels(session, "nn")
     session.install("matplotlib")
+    if "--device=opencl" in session.posargs:
+        install_opencl(session)
     session.run("python", "examples/digits.py", *session.posargs)

@@ -19,7 +19,7 @@ from ._backend import OpenCL
 if TYPE_CHECKING:
     from ._device import Device, Event, devices
 
-__all__ = ["Device", "Event", "devices"]
+__all__ = ["Device", "Event", "OpenCL", "devices"]
 
 
 def __getattr__(name: str) -> object:

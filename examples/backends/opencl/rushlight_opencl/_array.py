@@ -222,6 +222,11 @@ class Array:
         c_type(dtype)
         return Array.put_off(self.shape, dtype, Node("{0}", (self,), (dtype,), dtype))
 
+    def __matmul__(self, other: Array) -> Array:
+        from ._matmul import matmul
+
+        return matmul(self, other)
+
     def __getitem__(self, key: Any) -> Array:
         view, places = self._select(key)
         if places is None:
@@ -344,7 +349,7 @@ class Array:
     # -- reductions, as methods
 
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
-        return fold("add", self, axis, keepdims, dtype)
+        return fold("add", self, axis, keepdims, dtype_of_sums(self.dtype, dtype))
 
     def any(self, axis: Any = None, keepdims: bool = False) -> Array:
         return fold("logical_or", self, axis, keepdims, BOOL)
@@ -454,9 +459,10 @@ def choose(condition: Any, x: Any, y: Any) -> Array:
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """The dimensions that an axis argument names, from the front, sorted."""
     given = range(ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-    if any(not -ndim <= d < ndim for d in given):
+    bound = max(ndim, 1)  # a 0-d array has a dimension 0 to reduce
+    if any(not -bound <= d < bound for d in given):
         raise np.exceptions.AxisError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    return tuple(sorted({d % ndim for d in given}))
+    return tuple(sorted({d % bound for d in given})) if ndim else ()
 
 
 def fold_of(name: str, dtype: np.dtype) -> Fold:
@@ -480,6 +486,11 @@ def fold(name: str, x: Array, axis: Any = None, keepdims: bool = False, dtype: A
     result = Array.empty([n for d, n in enumerate(x.shape) if d not in axes], dtype, x.device)
     reduce(result, x, axes, fold_of(name, dtype))
     return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdims else result
+
+
+def dtype_of_sums(dtype: np.dtype, asked: Any) -> np.dtype:
+    """The dtype of the sum or product of elements of a dtype."""
+    return np.dtype(asked) if asked is not None else INT64 if dtype.kind in "bi" else dtype
 
 
 def nonzero(x: Array) -> list[Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -83,9 +84,11 @@ def conv_input(
     columns = weight.reshape(groups, weight.shape[0] // groups, -1).transpose(1, 2) @ _by_group(input, groups)
     columns = columns.reshape(size[1], math.prod(kernel), batch, *count)
     wide = input.new_zeros((batch, size[1], *(n + 2 * p for n, p in zip(size[2:], padding, strict=True))))
-    windows = _windows(wide, kernel, stride, dilation).flatten(2, 1 + len(kernel))
-    for k in range(columns.shape[1]):  # windows overlap, but not those of one place in the kernel
-        windows[:, :, k, ...] += columns[:, k].transpose(0, 1)
+    windows = _windows(wide, kernel, stride, dilation)
+    for k, at in enumerate(
+        itertools.product(*map(range, kernel))
+    ):  # windows overlap, but not at one place of the kernel
+        windows[(slice(None), slice(None), *at)] += columns[:, k].transpose(0, 1)
     result = _inner(wide, padding, size[2:]).contiguous()
     return result if bias is None else result + bias.reshape(-1, *[1] * len(count))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _array, _order
-from ._array import Array, apply, asarray, axes_of, choose, fold, fold_of
+from ._array import Array, apply, asarray, axes_of, choose, dtype_of_sums, fold, fold_of
 from ._generate import Fold, Node, scan
 from ._matmul import matmul
 from ._scalar import BOOL, EXPRESSIONS, FLOAT64, INT64, expression
@@ -169,12 +169,8 @@ def diff(x: Array, axis: int = -1) -> Array:
 # -- reductions and scans
 
 
-def _sums(dtype: np.dtype, asked: Any) -> np.dtype:
-    return np.dtype(asked) if asked is not None else INT64 if dtype.kind in "bi" else dtype
-
-
 def sum(x: Array, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    return fold("add", x, axis, keepdims, _sums(x.dtype, dtype))
+    return fold("add", x, axis, keepdims, dtype_of_sums(x.dtype, dtype))
 
 
 def nansum(x: Array, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
@@ -182,7 +178,7 @@ def nansum(x: Array, axis: Axis = None, dtype: Any = None, keepdims: bool = Fals
 
 
 def prod(x: Array, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    return fold("multiply", x, axis, keepdims, _sums(x.dtype, dtype))
+    return fold("multiply", x, axis, keepdims, dtype_of_sums(x.dtype, dtype))
 
 
 def max(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -250,7 +246,7 @@ def _place_of(extreme: Callable[..., Array], x: Array, axis: int | None, keepdim
 
 def _scanned(name: str) -> Callable[..., Array]:
     def cumulated(x: Array, axis: int = 0, dtype: Any = None) -> Array:
-        result = Array.empty(x.shape, _sums(x.dtype, dtype), x.device)
+        result = Array.empty(x.shape, dtype_of_sums(x.dtype, dtype), x.device)
         scan(result, x, axis % x.ndim, fold_of(name, result.dtype))
         return result
 
@@ -337,12 +333,12 @@ def diagonal(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array
 
 def tril(x: Array, k: int = 0) -> Array:
     rows, columns = arange(x.shape[-2])[:, None], arange(x.shape[-1])
-    return choose(columns <= rows + k, x, 0)
+    return choose(columns <= rows + k, x, asarray(0, x.dtype))
 
 
 def triu(x: Array, k: int = 0) -> Array:
     rows, columns = arange(x.shape[-2])[:, None], arange(x.shape[-1])
-    return choose(columns >= rows + k, x, 0)
+    return choose(columns >= rows + k, x, asarray(0, x.dtype))
 
 
 # -- places
@@ -384,7 +380,7 @@ def bincount(x: Array, weights: Array | None = None, minlength: int = 0) -> Arra
     if x.size and int(min(x)) < 0:
         raise ValueError("bincount: 'list' argument must have no negative elements")
     result = full((length,), 0, INT64 if weights is None else FLOAT64)
-    result.change_at(x, 1 if weights is None else weights, "add")
+    result.change_at(x.astype(INT64), 1 if weights is None else weights, "add")
     return result
 
 

@@ -65,7 +65,7 @@ def convert(code: str, source: np.dtype, to: np.dtype) -> str:
     if to == BOOL:
         return f"({code} != 0)"
     if to.kind in "iu" and source.kind in "fV":
-        return f"({target})(long){code}"  # wraps around
+        return f"convert_{target}_sat({code})"  # the nearest that there is, 0 for NaN
     return code if TYPES[source].value == target else f"({target}){code}"
 
 

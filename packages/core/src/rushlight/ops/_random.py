@@ -1,4 +1,4 @@
-"""Random tensors. The same seed gives the numbers that PyTorch's CPU generator gives, on every device."""
+"""Random tensors. A seed gives the numbers of PyTorch's CPU generator, on every device without a generator of its own."""
 
 from __future__ import annotations
 
