@@ -357,11 +357,11 @@ class Array:
     def all(self, axis: Any = None, keepdims: bool = False) -> Array:
         return fold("logical_and", self, axis, keepdims, BOOL)
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Array:
-        return fold("maximum", self, axis, keepdims)
+    def max(self, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Array:
+        return fold("maximum", self, axis, keepdims, initial=initial)
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> Array:
-        return fold("minimum", self, axis, keepdims)
+    def min(self, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Array:
+        return fold("minimum", self, axis, keepdims, initial=initial)
 
 
 def _operators() -> None:
@@ -477,14 +477,17 @@ def fold_of(name: str, dtype: np.dtype) -> Fold:
     return Fold(code, limits[sign > 0])
 
 
-def fold(name: str, x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Array:
-    """Combines the elements over dimensions by a ufunc: sums, products, extremes, truth."""
+def fold(
+    name: str, x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None, initial: Any = None
+) -> Array:
+    """Combines the elements over dimensions by a ufunc, and `initial` with them: sums, products, extremes, truth."""
     dtype = x.dtype if dtype is None else np.dtype(dtype)
     axes = axes_of(axis, x.ndim)
-    if name in ("maximum", "minimum") and any(x.shape[d] == 0 for d in axes):
+    if name in ("maximum", "minimum") and initial is None and any(x.shape[d] == 0 for d in axes):
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     result = Array.empty([n for d, n in enumerate(x.shape) if d not in axes], dtype, x.device)
-    reduce(result, x, axes, fold_of(name, dtype))
+    how = fold_of(name, dtype)
+    reduce(result, x, axes, how if initial is None else how._replace(start=initial))
     return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdims else result
 
 

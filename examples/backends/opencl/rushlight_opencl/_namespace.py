@@ -181,12 +181,12 @@ def prod(x: Array, axis: Axis = None, dtype: Any = None, keepdims: bool = False)
     return fold("multiply", x, axis, keepdims, dtype_of_sums(x.dtype, dtype))
 
 
-def max(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    return fold("maximum", x, axis, keepdims)
+def max(x: Array, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Array:
+    return fold("maximum", x, axis, keepdims, initial=initial)
 
 
-def min(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    return fold("minimum", x, axis, keepdims)
+def min(x: Array, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Array:
+    return fold("minimum", x, axis, keepdims, initial=initial)
 
 
 def any(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:

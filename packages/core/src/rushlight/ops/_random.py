@@ -1,4 +1,4 @@
-"""Random tensors. A seed gives the numbers of PyTorch's CPU generator, on every device without a generator of its own."""
+"""Random tensors. A seed gives the numbers of PyTorch's CPU generator on each device without a generator of its own."""
 
 from __future__ import annotations
 
