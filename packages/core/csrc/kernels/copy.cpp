@@ -96,7 +96,8 @@ void copy_same(int64_t size, char* dst, const int64_t* dst_strides, const char* 
   if (d != 0) return copy_transposed(nest, d, size, dst, src);
   if (nest.strides[0][0] == size && nest.strides[0][1] == -size) loop = reverse_of(size);
   char* const data[] = {dst, const_cast<char*>(src)};
-  run_pointwise(loop, ndim, shape, 2, data, strides, nullptr);
+  const int64_t sizes[] = {size, size};
+  run_pointwise(loop, ndim, shape, 2, data, strides, nullptr, sizes);
 }
 
 template <class T>
@@ -139,7 +140,8 @@ void copy_strided(DType dst_dtype, char* dst, const int64_t* dst_strides, DType 
   }
   const int64_t* const strides[] = {dst_strides, src_strides};
   char* const data[] = {dst, const_cast<char*>(src)};
-  run_pointwise(loop, ndim, shape, 2, data, strides, nullptr);
+  const int64_t sizes[] = {itemsize(dst_dtype), itemsize(src_dtype)};
+  run_pointwise(loop, ndim, shape, 2, data, strides, nullptr, sizes);
 }
 
 void fill_strided(char* dst, int itemsize, int ndim, const int64_t* shape, const int64_t* strides, const void* value) {

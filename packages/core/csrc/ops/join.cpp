@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../parallel.h"
 #include "view.h"
 
 namespace rl {
@@ -10,7 +11,8 @@ namespace {
 
 using ll = long long;
 
-constexpr int64_t kCopyInPlace = 1 << 16;  // bytes up to which rows are copied here, without the n-dimensional copy
+// Rows are copied here, without the n-dimensional copy, if they are few or their pieces long. In bytes.
+constexpr int64_t kFewBytes = 1 << 16, kLongPiece = 64;
 
 // An array of n, on the stack where n is small.
 template <class T>
@@ -28,20 +30,25 @@ class SmallList {
 
 // Copies tensors side by side along `dim` of `r`; each covers `lengths[i]` of it.
 void join(Tensor* r, int dim, Tensor* const* tensors, int n, const int64_t* lengths) {
-  bool dense = r->is_cpu() && r->nbytes() <= kCopyInPlace;
+  int64_t outer = 1, inner = itemsize(r->dtype);
+  for (int d = 0; d < dim; ++d) outer *= r->sizes[d];
+  for (int d = dim + 1; d < r->ndim; ++d) inner *= r->sizes[d];
+  const int64_t row = inner * r->sizes[dim];
+  bool dense = r->is_cpu() && (r->nbytes() <= kFewBytes || (outer > 1 && row >= kLongPiece * n));
   for (int i = 0; dense && i < n; ++i)
     dense = !tensors[i] || (tensors[i]->contiguous() && tensors[i]->dtype == r->dtype && tensors[i]->is_cpu());
   if (dense) {
-    int64_t outer = 1, inner = itemsize(r->dtype);
-    for (int d = 0; d < dim; ++d) outer *= r->sizes[d];
-    for (int d = dim + 1; d < r->ndim; ++d) inner *= r->sizes[d];
-    int64_t row = inner * r->sizes[dim], at = 0;
-    for (int i = 0; i < n; ++i) {
-      if (!tensors[i]) continue;
-      int64_t bytes = lengths[i] * inner;
-      for (int64_t o = 0; o < outer; ++o) std::memcpy(r->data + o * row + at, tensors[i]->data + o * bytes, bytes);
-      at += bytes;
-    }
+    Unlocked unlocked(r->numel > kUnlockAbove);
+    parallel_for(0, outer, kFewBytes / (row + 1) + 1, [&](int64_t begin, int64_t end) {
+      int64_t at = 0;
+      for (int i = 0; i < n; ++i) {
+        if (!tensors[i]) continue;
+        const int64_t bytes = lengths[i] * inner;
+        for (int64_t o = begin; o < end; ++o)
+          std::memcpy(r->data + o * row + at, tensors[i]->data + o * bytes, static_cast<size_t>(bytes));
+        at += bytes;
+      }
+    });
     return;
   }
   int64_t at = 0;
