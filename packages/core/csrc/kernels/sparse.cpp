@@ -6,12 +6,13 @@
 #include <type_traits>
 
 #include "../parallel.h"
+#include "index.h"
 
 namespace rl {
 
 namespace {
 
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kGrain = 16384, kProductGrain = 4096;
 
 // Elements as they are added and multiplied; signed integers are unsigned here, which wraps alike.
 struct Flag {
@@ -93,7 +94,7 @@ void plain_rows(const Csr& a, int64_t begin, int64_t end, const T* b, int64_t n,
 template <class F>
 void by_elements(const Csr& a, int64_t work_per_element, F&& f) {
   const int64_t work = (a.nnz + a.rows) * work_per_element;
-  const int64_t pieces = std::max<int64_t>(1, std::min<int64_t>(work / kGrain, 16 * num_threads()));
+  const int64_t pieces = std::max<int64_t>(1, std::min<int64_t>(work / kProductGrain, 6 * num_threads()));
   auto bound = [&](int64_t piece) {
     if (piece == pieces) return a.rows;
     // Rows count as an element each, so that empty ones are shared out too.
@@ -208,16 +209,7 @@ void find_keys(const int64_t* keys, int64_t n, const int64_t* wanted, int64_t m,
   });
 }
 
-bool inside(const int64_t* indices, int64_t n, int64_t size) {
-  // The highest bit of i or of size - 1 - i is set where i is outside: subtraction and `or` vectorise everywhere.
-  const uint64_t last = static_cast<uint64_t>(size) - 1;
-  uint64_t outside = 0;
-  for (int64_t p = 0; p < n; ++p) {
-    const auto i = static_cast<uint64_t>(indices[p]);
-    outside |= i | (last - i);
-  }
-  return !(outside >> 63);
-}
+bool inside(const int64_t* indices, int64_t n, int64_t size) { return !find_outside(indices, n, 0, size); }
 
 Csr compress_rows(const int64_t* rows, const int64_t* cols, const void* values, int64_t itemsize, int64_t nnz,
                   int64_t nrows, int64_t ncols, int64_t* crow, Ordered* ordered) {
