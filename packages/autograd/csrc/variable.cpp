@@ -230,6 +230,7 @@ Refusal refusal_of_write(const Tensor* t) {
   if (!requires_grad(t)) return Refusal::None;
   if (!t->base) return t->grad_fn ? Refusal::None : Refusal::Leaf;
   if (t->flags & kNoGradView) return Refusal::NoGradView;
+  if (!t->grad_fn && !requires_grad(t->base)) return Refusal::ViewOfLeaf;  // requires_grad_() of a view of plain memory
   if (!t->base->grad_fn && (t->base->flags & kRequiresGrad)) return Refusal::ViewOfLeaf;
   auto* n = reinterpret_cast<Node*>(t->grad_fn);
   return n && n->noutputs > 1 ? Refusal::OneOfSeveral : Refusal::None;

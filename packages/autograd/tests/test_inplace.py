@@ -224,3 +224,19 @@ def test_writing_to_the_parts_of_complex_numbers():
     for which in ("real", "parts", "one"):
         assert torch.autograd.gradcheck(lambda z, which=which: written(z, which), (z,))
         assert torch.autograd.gradgradcheck(lambda z, which=which: written(z, which), (z,))
+
+
+def test_views_of_plain_memory_that_require_gradients_are_leaves():
+    x = torch.ones(3)[:2].requires_grad_()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+        x.mul_(2)
+
+
+@pytest.mark.parametrize("split", ["tensor_split", "hsplit", "vsplit"])
+def test_pieces_that_are_slices_may_be_written_to(split):
+    x = torch.ones(4, 4, requires_grad=True)
+    whole = x.clone()
+    first = getattr(whole, split)(2)[0]
+    first.mul_(3)
+    whole.sum().backward()
+    assert x.grad.sum().item() == 8 * 3 + 8

@@ -470,3 +470,37 @@ def test_flip_agrees_with_numpy(dtype, shape):
 def test_take_names_the_bad_index(index):
     with pytest.raises(IndexError, match=f"tried to access index {index} on a tensor of 6 elements"):
         torch.take(torch.ones(2, 3), torch.tensor([0, 5, -6, index]))
+
+
+@pytest.mark.parametrize("op", ["scatter", "scatter_add"])
+@pytest.mark.parametrize("shapes", [((4,), (1,), ()), ((1,), (), (2,)), ((), (1,), (3,)), ((4,), (0,), ())])
+def test_scatter_takes_0d_tensors_as_vectors_of_one_element(op, shapes):
+    x, index, src = (torch.ones(s, dtype=torch.float64) for s in shapes)
+    index = torch.zeros_like(index, dtype=torch.int64)
+    wanted = x.numpy().reshape(-1).copy()
+    if index.numel():
+        wanted[0] = 2 if op == "scatter_add" else 1
+    result = getattr(torch, op)(x, 0, index, src)
+    assert result.shape == x.shape
+    assert np.array_equal(result.numpy().reshape(-1), wanted)
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "error"),
+    [
+        ("scatter", ((), (2,), ()), RuntimeError),
+        ("scatter", ((), (1,), (2, 3)), RuntimeError),
+        ("index_add", ((4,), (1,), ()), RuntimeError),
+        ("index_add", ((), (1,), (1,)), RuntimeError),
+        ("index_add", ((4,), (2,), ()), IndexError),
+        ("index_copy", ((4, 3), (1,), ()), RuntimeError),
+        ("index_copy", ((4, 3), (1,), (1,)), IndexError),
+        ("index_copy", ((4,), (2,), (1,)), IndexError),
+        ("index_copy", ((), (1,), (2, 3)), RuntimeError),
+    ],
+)
+def test_sources_that_do_not_fit(op, shapes, error):
+    x, index, src = (torch.zeros(s) for s in shapes)
+    with pytest.raises(error):
+        getattr(torch, op)(x, 0, index.to(torch.int64), src)
+    assert not x.any()

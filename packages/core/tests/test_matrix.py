@@ -1,5 +1,7 @@
 """Trace, cross, kron, vander, fills of diagonals and other small names: identities and errors."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -151,3 +153,26 @@ def test_clamp_gradients_at_the_bounds():
     torch.clamp(x, min=low).sum().backward()
     assert x.grad.tolist() == [1, 0, 0]
     assert low.grad.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("i,j", ((2,), (3,))),
+        ("ij,jk", ((2, 1), (1, 3))),
+        ("ij,jk", ((2, 2), (1, 3))),
+        ("i,i", ((1,), (1,))),
+        ("ij,ij->ij", ((2, 1), (2, 3))),
+        ("bij,bjk->bik", ((1, 2, 1), (4, 3, 2))),
+        ("ab,cd->dbca", ((2, 3), (4, 5))),
+        ("iij,j", ((2, 2, 1), (3,))),
+    ],
+)
+@pytest.mark.parametrize("dtypes", [("float32", "float64"), ("int64", "float32"), ("bool", "bool")])
+def test_einsum_without_a_product_of_matrices_promotes(equation, shapes, dtypes):
+    a, b = (np.arange(math.prod(s)).reshape(s).astype(d) for s, d in zip(shapes, dtypes, strict=True))
+    result = torch.einsum(equation, torch.from_numpy(a), torch.from_numpy(b))
+    wanted = np.einsum(equation, a.astype("float64"), b.astype("float64"))
+    assert np.array_equal(result.numpy(), wanted.astype(result.numpy().dtype))
+    if dtypes != ("bool", "bool"):
+        assert result.dtype == torch.promote_types(*(getattr(torch, d) for d in dtypes))

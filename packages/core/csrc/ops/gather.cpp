@@ -67,22 +67,32 @@ PyObject* index_select_kernel(Call& c) {
   return view(r.get(), 0, nullptr, nullptr, 0).release_object();
 }
 
-// Checks index_add and index_copy, which take a source with as many slices as there are indices.
-Ref<Tensor> slices_of(const char* op, Tensor* self, int dim, const Tensor* index, Tensor* source) {
+// Checks index_add and index_copy, which take a source with as many slices as there are indices. A 0-d source is one
+// slice; index_copy alone lets it stand for a vector of one element, and the other way round.
+Ref<Tensor> slices_of(const char* op, bool add, Tensor* self, int dim, const Tensor* index, Tensor* source) {
   if (source->dtype != self->dtype)
     fail(PyExc_RuntimeError, "%s_(): self (%s) and source (%s) must have the same scalar type", op,
          legacy_name(self->dtype), legacy_name(source->dtype));
-  int64_t n = index->ndim ? index->sizes[0] : 1, have = source->ndim ? source->sizes[dim] : 1;
-  if (source->ndim != self->ndim && source->ndim && self->ndim)
-    fail(PyExc_RuntimeError, "%s_(): source must have as many dimensions as self, got %s for %s", op,
+  const int64_t n = index->ndim ? index->sizes[0] : 1, have = source->ndim ? source->sizes[dim] : 1;
+  if (!source->ndim && n != 1)
+    fail(PyExc_IndexError, "%s_(): When source is scalar, index should have one element (got %lld)", op,
+         static_cast<ll>(n));
+  bool fits = source->ndim == self->ndim || (!add && std::max(source->ndim, self->ndim) == 1);
+  for (int d = 0; fits && d < source->ndim && d < self->ndim; ++d)
+    fits = d == dim || source->sizes[d] == self->sizes[d];
+  if (!fits && !add && source->ndim != self->ndim && source->ndim && self->ndim)
+    fail(PyExc_IndexError,
+         "index_copy_(): When source and destination are not scalars, their dimensionality must match, got %s for %s",
          shape_text(source).c_str(), shape_text(self).c_str());
+  if (!fits)
+    fail(PyExc_RuntimeError,
+         "%s_(): source tensor shape must match self tensor shape, excluding the specified dimension. "
+         "Got self.shape = %s source.shape = %s, dim=%d",
+         op, shape_text(self).c_str(), shape_text(source).c_str(), dim);
   if (n != have)
-    fail(PyExc_RuntimeError, "%s_(): Number of indices (%lld) should be equal to source.size(dim): (%lld), for dim: %d",
-         op, static_cast<ll>(n), static_cast<ll>(have), dim);
-  for (int d = 0; d < source->ndim && d < self->ndim; ++d)
-    if (d != dim && source->sizes[d] != self->sizes[d])
-      fail(PyExc_RuntimeError, "%s_(): Source/destination tensor must have same slice shapes, got %s for %s at dim %d",
-           op, shape_text(source).c_str(), shape_text(self).c_str(), dim);
+    fail(add ? PyExc_RuntimeError : PyExc_IndexError,
+         "%s_(): Number of indices (%lld) should be equal to source.size(dim): (%lld), for dim: %d", op,
+         static_cast<ll>(n), static_cast<ll>(have), dim);
   return at_least_1d(source);
 }
 
@@ -93,7 +103,7 @@ PyObject* index_write_kernel(Call& c) {
   int dim = dim_of(op, c.args[1].i, self);
   Ref<Tensor> v =
       vector_index(op, c.args[2].tensor, self, dim, add ? PyExc_RuntimeError : PyExc_IndexError, kOutOfBounds);
-  Ref<Tensor> slices = slices_of(op, self, dim, v.get(), source);
+  Ref<Tensor> slices = slices_of(op, add, self, dim, v.get(), source);
   if (add && c.args[4].to_double() != 1) {
     Arg args[2] = {arg(slices.get()), c.args[4]};
     slices = call_tensor(op_mul.get(), args, 2);
@@ -226,10 +236,15 @@ Ref<Tensor> scatter_into(Call& c, const char* op, Scatter how, bool include_self
   if (src && src->dtype != self->dtype)
     fail(PyExc_RuntimeError, "%s(): Expected self.dtype to be equal to src.dtype, got %s and %s", op, name(self->dtype),
          name(src->dtype));
-  if (index->numel && index->ndim == self->ndim) {
-    bool fits = !src || src->ndim == index->ndim;
+  const auto rank = [](const Tensor* t) { return std::max<int>(t->ndim, 1); };  // 0-d is a vector of one element
+  const auto extent = [](const Tensor* t, int d) { return d < t->ndim ? t->sizes[d] : 1; };
+  if (index->numel && rank(index) == rank(self)) {
+    if (src && rank(src) != rank(index))
+      fail(PyExc_RuntimeError, "Index tensor must have the same number of dimensions as src tensor, got %s for %s",
+           shape_text(index).c_str(), shape_text(src).c_str());
+    bool fits = true;
     for (int d = 0; fits && d < index->ndim; ++d)
-      fits = (d == dim || index->sizes[d] <= self->sizes[d]) && (!src || index->sizes[d] <= src->sizes[d]);
+      fits = (d == dim || index->sizes[d] <= extent(self, d)) && (!src || index->sizes[d] <= extent(src, d));
     if (!fits)
       fail(PyExc_RuntimeError, "Expected index %s to be no larger than self %s apart from dimension %d%s%s",
            shape_text(index).c_str(), shape_text(self).c_str(), dim, src ? " and to be no larger size than src " : "",

@@ -109,8 +109,9 @@ PyObject* sort_kernel(Call& c) {
 PyObject* topk_kernel(Call& c) {
   Tensor* self = c.args[0].tensor;
   const int64_t k = c.args[1].to_int(), dim = wrap_dim("topk", c.args[2].to_int(), self->ndim);
-  if (is_complex(self->dtype))
-    fail(PyExc_RuntimeError, "topk does not support complex dtypes on CPU, got %s", describe(self).c_str());
+  if (is_complex(self->dtype) || self->dtype == DType::Bool)
+    fail(PyExc_RuntimeError, "topk does not support %s dtypes on CPU, got %s",
+         is_complex(self->dtype) ? "complex" : "bool", describe(self).c_str());
   const int64_t n = self->ndim ? self->sizes[dim] : 1;
   if (k < 0 || k > n)
     fail(PyExc_RuntimeError, "selected index k out of range: topk takes 0 <= k <= %lld here, got k=%lld", ll(n), ll(k));

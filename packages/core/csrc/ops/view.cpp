@@ -568,14 +568,18 @@ PyObject* tensor_split_kernel(Call& c) {
       values.push(*reinterpret_cast<int64_t*>(s->data + i * (s->ndim ? s->strides[0] : 0) * 8));
     how = s->ndim ? arg(values.v, values.n) : arg(values[0]);
   }
-  std::vector<int64_t> lengths;
+  // Slices, not the outputs of one split: these may be written to in place.
   if (how.kind == Kind::Int) {
     if (how.i <= 0)
       fail(PyExc_RuntimeError, "number of sections must be larger than 0, got %lld", static_cast<ll>(how.i));
     check_pieces("tensor_split", how.i);
-    for (int64_t i = 0; i < how.i; ++i) lengths.push_back(size / how.i + (i < size % how.i));
-    Arg args[3] = {arg(t), arg(lengths.data(), static_cast<int>(lengths.size())), arg(int64_t{dim})};
-    return call(op_split_sizes.get(), args, 3).release();
+    Ref<> tuple = Ref<>::check(PyTuple_New(how.i));
+    for (int64_t i = 0, start = 0; i < how.i; ++i) {
+      const int64_t stop = start + size / how.i + (i < size % how.i);
+      PyTuple_SET_ITEM(tuple.get(), i, sliced(t, dim, start, stop).release());
+      start = stop;
+    }
+    return tuple.release();
   }
   // Bounds may come in any order; a piece that ends before it starts is empty.
   Ref<> tuple = Ref<>::check(PyTuple_New(how.count + 1));

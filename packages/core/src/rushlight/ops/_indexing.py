@@ -397,6 +397,8 @@ def _reduced_grads(
 ) -> tuple[Any, Any]:
     """Gradients of `scatter_reduce` for the input and the source; equal extremes share theirs."""
     src_shape = src.shape
+    if src.ndim != index.ndim:  # a 0-d source or index counts as a vector
+        src = src.reshape(-1)[: index.numel()].reshape(index.shape)
     src = src[tuple(slice(n) for n in index.shape)]
 
     def collected(x: Any, start: Any) -> Any:  # sums over what went into each element
@@ -435,6 +437,10 @@ def _in_corner(grad: Any, shape: Sequence[int]) -> Any:
     if grad.shape == shape:
         return grad
     whole = grad.new_zeros(shape)
+    if not grad.numel():
+        return whole
+    if grad.ndim != len(shape):  # a 0-d source or index counts as a vector
+        grad = grad.reshape([1] * len(shape))
     whole[tuple(slice(n) for n in grad.shape)] = grad
     return whole
 
@@ -549,6 +555,8 @@ def _index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, includ
             f"index_reduce_(): self ({x.dtype}) and source ({source.dtype}) must have the same scalar type"
         )
     at = dim + x.ndim if dim < 0 else dim
+    if not source.ndim and index.numel() != 1:
+        raise IndexError(f"index_reduce_(): When source is scalar, index should have one element (got {index.numel()})")
     if source.ndim != x.ndim or any(d != at and n != x.shape[d] for d, n in enumerate(source.shape)):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._op import COMPOSITE, Op, Sample
+from ._pointwise import mul
 
 _ROUNDED_SUM = {"float16": (1e-2, 0.1), "bfloat16": (5e-2, 1.0)}  # products of 200 and more are rounded on the way
 
@@ -498,21 +499,32 @@ def _einsum_pair(
     kept: set[str],
     sizes: dict[str, int],
 ) -> tuple[_Product, list[str]]:
+    extent = dict(zip(b, b_shape, strict=True))
+    # A contracted label of size 1 on a side needs no product: the other side is summed, as PyTorch does.
+    single = {
+        label
+        for label, n in zip(a, a_shape, strict=True)
+        if label in b and label not in kept and 1 in (n, extent[label])
+    }
+
     def reduce(labels: list[str], shape: list[int], other: list[str]) -> tuple[list[str], list[int], tuple[int, ...]]:
         # A label that neither the other operand nor the rest needs is summed at once.
-        summed = tuple(d for d, label in enumerate(labels) if label not in kept and label not in other)
+        summed = tuple(
+            d
+            for d, (label, n) in enumerate(zip(labels, shape, strict=True))
+            if label not in kept and (label not in other or (label in single and n != 1))
+        )
         return (
             [x for d, x in enumerate(labels) if d not in summed],
             [n for d, n in enumerate(shape) if d not in summed],
             summed,
         )
 
-    a, a_shape, a_summed = reduce(a, a_shape, b)
-    b, b_shape, b_summed = reduce(b, b_shape, a)
+    (a, a_shape, a_summed), (b, b_shape, b_summed) = reduce(a, a_shape, b), reduce(b, b_shape, a)
     batch = [label for label in a if label in b and label in kept]
-    inner = [label for label in a if label in b and label not in kept]
-    rows = [label for label in a if label not in b]
-    columns = [label for label in b if label not in a]
+    inner = [label for label in a if label in b and label not in kept and label not in single]
+    rows = [label for label in a if label not in b and label not in single]
+    columns = [label for label in b if label not in a and label not in single]
     count = lambda labels: prod(sizes[label] for label in labels)
 
     def prepare(
@@ -524,9 +536,9 @@ def _einsum_pair(
         order: list[str],
         folded: tuple[int, ...],
     ) -> _Prepare:
-        wide = [
-            sizes[label] if label in other else n for label, n in zip(labels, shape, strict=True)
-        ]  # size 1 broadcasts
+        # Size 1 broadcasts by itself in `mul` only.
+        wide = [sizes[x] if inner and x in other else n for x, n in zip(labels, shape, strict=True)]
+        order = order + [label for label in labels if label in single]
         full = [wide[labels.index(label)] for label in order]
         return _Prepare(
             diagonals,
@@ -536,12 +548,19 @@ def _einsum_pair(
             folded if list(folded) != full else None,
         )
 
+    result = batch + rows + columns
+    if not inner:
+        own = lambda labels, shape: tuple(shape[labels.index(label)] for label in batch)
+        wide_a = own(a, a_shape) + tuple(sizes[label] for label in rows) + (1,) * len(columns)
+        wide_b = own(b, b_shape) + (1,) * len(rows) + tuple(sizes[label] for label in columns)
+        left = prepare(a, a_shape, a_summed, a_diagonals, b, batch + rows, wide_a)
+        right = prepare(b, b_shape, b_summed, b_diagonals, a, batch + columns, wide_b)
+        return _Product(left, right, mul, None), result
     outer = (count(batch),) if batch else ()
     left = prepare(a, a_shape, a_summed, a_diagonals, b, batch + rows + inner, (*outer, count(rows), count(inner)))
     right = prepare(
         b, b_shape, b_summed, b_diagonals, a, batch + inner + columns, (*outer, count(inner), count(columns))
     )
-    result = batch + rows + columns
     product = (*outer, count(rows), count(columns))
     shape = tuple(sizes[label] for label in result)
     return _Product(left, right, bmm if batch else mm, shape if shape != product else None), result

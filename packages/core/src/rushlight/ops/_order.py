@@ -270,7 +270,7 @@ topk = (
         doc="""The `k` largest (or smallest) elements along `dim`, in order, and where they are.
 
         Args:
-            input: Real tensor.
+            input: Real tensor, not of bool.
             k: How many, at most the size of `dim`.
             dim: Dimension to search along.
             largest: False for the smallest.
