@@ -458,11 +458,13 @@ def test_one_element_of_another_dtype_where_a_mask_says_so():
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int16, torch.float32, torch.float64, torch.complex128])
-@pytest.mark.parametrize("shape", [(7,), (20000,), (100, 101), (20, 1, 40)])
+@pytest.mark.parametrize("shape", [(7,), (20000,), (100, 101), (20, 1, 40), (3, 4, 3, 2), (2, 100, 3)])
 def test_flip_agrees_with_numpy(dtype, shape):
     x = (torch.arange(math.prod(shape)) % 3).reshape(shape).to(dtype)
     for dims in [(d,) for d in range(len(shape))] + [tuple(range(len(shape)))]:
         assert np.array_equal(torch.flip(x, dims).numpy(), np.flip(x.numpy(), dims))
+        swapped = x.transpose(0, -1)
+        assert np.array_equal(torch.flip(swapped, dims).numpy(), np.flip(swapped.numpy(), dims))
     assert np.array_equal(x[::-1].clone().numpy(), x.numpy()[::-1])
 
 

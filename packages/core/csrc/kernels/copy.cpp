@@ -94,10 +94,12 @@ void copy_same(int64_t size, char* dst, const int64_t* dst_strides, const char* 
   }
   const int d = transposed_dimension(nest, size);
   if (d != 0) return copy_transposed(nest, d, size, dst, src);
-  if (nest.strides[0][0] == size && nest.strides[0][1] == -size) loop = reverse_of(size);
+  const bool reversed = nest.strides[0][0] == size && nest.strides[0][1] == -size;
+  if (reversed) loop = reverse_of(size);
   char* const data[] = {dst, const_cast<char*>(src)};
   const int64_t sizes[] = {size, size};
-  run_pointwise(loop, ndim, shape, 2, data, strides, nullptr, sizes);
+  // Packed rows would lie forwards, and the reversed loop reads no strides: it runs on the rows themselves.
+  run_pointwise(loop, ndim, shape, 2, data, strides, nullptr, reversed ? nullptr : sizes);
 }
 
 template <class T>
