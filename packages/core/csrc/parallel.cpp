@@ -92,7 +92,8 @@ constexpr int kChunksPerGrain = 4;
 constexpr int kLeftToOwner = 2;
 constexpr double kWorthWaking = 50000;       // nanoseconds of work that pay for waking a worker
 constexpr double kWorthSharing = 3500;       // ... for handing a part to one that is awake
-constexpr int64_t kLoopNanoseconds = 60000;  // calls that follow each other in less are a loop
+constexpr int64_t kLoopNanoseconds = 60000;  // calls that follow each other in less, beside their work, are a loop
+constexpr double kSlowdown = 4;              // of work that was estimated in the cache and has to go to memory
 constexpr int kLoopCalls = 8;
 constexpr int kMaxThreads = 1024;
 constexpr int kMaxShares = 64;
@@ -306,7 +307,8 @@ bool worth_threads(double nanoseconds) {
   static std::atomic<int64_t> last{0};
   static std::atomic<int> streak{0};
   const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
-  const bool follows = now - last.exchange(now, std::memory_order_relaxed) < kLoopNanoseconds;
+  const int64_t most = kLoopNanoseconds + static_cast<int64_t>(kSlowdown * nanoseconds);
+  const bool follows = now - last.exchange(now, std::memory_order_relaxed) < most;
   streak.store(follows ? streak.load(std::memory_order_relaxed) + 1 : 0, std::memory_order_relaxed);
   return streak.load(std::memory_order_relaxed) >= kLoopCalls;
 }
