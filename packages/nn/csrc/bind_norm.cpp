@@ -148,14 +148,12 @@ PyObject* first_of(const Op* op, Arg* args, int n) {
   return all ? Py_NewRef(PyTuple_GET_ITEM(all.get(), 0)) : nullptr;
 }
 
-bool is_vector(const Arg& a, int64_t n) { return !a.is_tensor() || a.tensor->numel == n; }
-
 // batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)
 PyObject* batch_norm_call(Call& c) {
   static const Op* channel_norm = api->find_op("nn::channel_norm");
   const Tensor* input = c.args[0].tensor;
-  bool plain = input->ndim >= 2;
-  for (int i = 1; plain && i < 5; ++i) plain = is_vector(c.args[i], input->sizes[1]);
+  bool plain = input->ndim >= 2 && is_native(input);
+  for (int i = 1; plain && i < 5; ++i) plain = fits(c.args[i], input->dtype, input->sizes[1]);
   return plain ? first_of(channel_norm, c.args, 8) : run_composite(c);
 }
 
@@ -164,10 +162,10 @@ PyObject* layer_norm_call(Call& c) {
   static const Op* row_norm = api->find_op("nn::row_norm");
   const Tensor* input = c.args[0].tensor;
   const Arg& shape = c.args[1];
-  bool plain = shape.kind == Kind::Ints && shape.count > 0 && shape.count <= input->ndim;
+  bool plain = is_native(input) && shape.kind == Kind::Ints && shape.count > 0 && shape.count <= input->ndim;
   int64_t length = 1;
   const auto same = [&](const Tensor* t) {
-    bool equal = t->ndim >= shape.count;
+    bool equal = t->ndim >= shape.count && t->dtype == input->dtype;
     for (int d = 0; equal && d < shape.count; ++d) equal = t->sizes[t->ndim - shape.count + d] == shape.ints[d];
     return equal;
   };

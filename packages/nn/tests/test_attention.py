@@ -240,6 +240,11 @@ MODULE_ERRORS = [
         AssertionError,
         "Expected key_padded_mask.shape",
     ),
+    (
+        lambda n: n.MultiheadAttention(8, 2)(rl.ones(3, 2, 8), *[rl.ones(3, 4, 8)] * 2),
+        RuntimeError,
+        r"the same batch size.*MultiheadAttention\(embed_dim=8, num_heads=2\) was given float32 \[3, 2, 8\]",
+    ),
     (lambda n: n.MultiheadAttention(8, 2)(*[rl.ones(3, 2, 8)] * 3, is_causal=True), RuntimeError, "Need attn_mask"),
     (lambda n: n.TransformerEncoderLayer(8, 2, 16, activation="tanh"), RuntimeError, "should be relu/gelu, not tanh"),
     (

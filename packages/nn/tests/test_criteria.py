@@ -212,3 +212,27 @@ def test_adaptive_softmax_is_a_distribution():
     np.testing.assert_allclose(output.detach(), log_prob[torch.arange(4), target].detach(), rtol=1e-5)
     assert math.isclose(loss.item(), -output.mean().item(), rel_tol=1e-6)
     assert torch.equal(module.predict(x), log_prob.argmax(1))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: F.binary_cross_entropy(torch.ones(2), torch.ones(2).long()), RuntimeError, "target of torch.int64"),
+        (lambda: F.nll_loss(torch.ones(2, 3), torch.tensor([0, 1]), torch.ones(3).double()), RuntimeError, "mixed"),
+        (lambda: F.nll_loss(torch.ones(2, 3).long(), torch.tensor([0, 1])), NotImplementedError, "nll_loss"),
+        (lambda: F.nll_loss(torch.ones(3), torch.tensor([0, 1])), ValueError, "1D target must have size 1"),
+        (lambda: F.glu(torch.ones(4).long()), NotImplementedError, "glu"),
+        (lambda: F.adaptive_avg_pool1d(torch.ones(1, 4).long(), 2), NotImplementedError, "adaptive_avg_pool1d"),
+    ],
+)
+def test_dtypes_and_sizes_that_do_not_fit(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+@pytest.mark.parametrize("loss", [F.nll_loss, F.cross_entropy])
+def test_one_sample_may_have_its_class_in_a_vector(loss):
+    scores = torch.tensor([1.0, -2.0, 0.5])
+    for reduction in ("mean", "sum", "none"):
+        value = loss(scores, torch.tensor([1]), reduction=reduction)
+        torch.testing.assert_close(value, loss(scores, torch.tensor(1), reduction=reduction), rtol=0, atol=0)

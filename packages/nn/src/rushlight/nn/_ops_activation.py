@@ -11,6 +11,7 @@ import numpy as np
 import rushlight as rl
 from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample, pointwise
+from rushlight.nn._precision import check_floats
 
 
 def _unary(*arguments: Any) -> Callable[..., Any]:
@@ -101,8 +102,11 @@ leaky_relu = (
 
 
 def glu_composite(self: Tensor, dim: int) -> Tensor:
+    check_floats("glu", self)
     if self.shape[dim] % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}")
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim % self.dim()} is size {self.shape[dim]}"
+        )
     first, second = self.chunk(2, dim)
     return first * rl.sigmoid(second)
 
@@ -116,7 +120,9 @@ glu = (
         doc="The first half along `dim` times the sigmoid of the second half.",
     )
     .composite(glu_composite)
-    .samples(lambda make, dtype: (Sample((make(3, 4),)), Sample((make(4, 3), 0))))
+    .samples(
+        lambda make, dtype: () if not dtype.is_floating_point else (Sample((make(3, 4),)), Sample((make(4, 3), 0)))
+    )
 )
 logistic = (
     Op(
@@ -411,8 +417,7 @@ hardshrink = (
 
 
 def rrelu_composite(self: Tensor, lower: Any, upper: Any, training: bool, generator: Any) -> Tensor:
-    if not self.is_floating_point():
-        raise NotImplementedError(f'"rrelu" not implemented for {self.dtype}. Convert the input to floats.')
+    check_floats("rrelu", self)
     if lower > upper:
         raise RuntimeError(f"rrelu: lower must not be above upper, got lower={lower} and upper={upper}.")
     if not training:

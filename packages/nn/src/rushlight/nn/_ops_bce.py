@@ -6,6 +6,7 @@ from typing import Any
 
 from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample, pointwise
+from rushlight.nn._precision import check_floats
 
 
 def _bce_array(xp: Any, x: Any, target: Any) -> Any:
@@ -36,6 +37,7 @@ _bce = (
 
 
 def binary_cross_entropy_composite(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
+    check_floats("binary_cross_entropy", self, target=target)
     if not self.is_meta and not bool(((self >= 0) & (self <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
     loss = _bce.operator(self, target)

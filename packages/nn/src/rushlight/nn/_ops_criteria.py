@@ -9,7 +9,7 @@ import rushlight as rl
 from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample
 from rushlight.nn._ops_error import _bce_logits
-from rushlight.nn._precision import wide
+from rushlight.nn._precision import check_floats, wide
 
 
 def reduced(loss: Tensor, reduction: int) -> Tensor:
@@ -301,8 +301,7 @@ def _check_classes(name: str, input: Tensor, target: Tensor, whole: bool) -> Non
         raise RuntimeError(
             f"{name}: inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
-    if not input.is_floating_point():
-        raise NotImplementedError(f'"{name}" not implemented for {input.dtype}')
+    check_floats(name, input)
     if target.dtype != rl.int64:
         raise RuntimeError(f"expected scalar type Long but found {target.dtype}")
 
@@ -313,6 +312,7 @@ def multi_margin_composite(
     if p not in (1, 2):
         raise RuntimeError(f"multi_margin_loss: only p == 1 and p == 2 supported, got p={p}.")
     _check_classes("multi_margin_loss", self, target, whole=False)
+    check_floats("multi_margin_loss", self, weight=weight)
     classes = self.size(-1) if self.dim() else 1
     if weight is not None and tuple(weight.shape) != (classes,):
         raise RuntimeError(f"inconsistent weight size: {list(weight.shape)}, expected [{classes}].")

@@ -9,7 +9,7 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample
-from rushlight.nn._precision import wide
+from rushlight.nn._precision import check_floats, wide
 
 
 def _check_channels(name: str, tensor: Tensor | None, channels: int) -> None:
@@ -157,13 +157,10 @@ def batch_norm_composite(
 ) -> Tensor:
     if input.dim() < 2 and input.numel():
         raise RuntimeError(f"batch_norm: expected an input (N, C, *), got {list(input.shape)}.")
+    statistics = {"running_mean": running_mean, "running_var": running_var}
+    check_floats("batch_norm", input, mixed=True, weight=weight, bias=bias, **statistics)
     channels = input.size(1) if input.dim() > 1 else 0
-    for name, tensor in (
-        ("weight", weight),
-        ("bias", bias),
-        ("running_mean", running_mean),
-        ("running_var", running_var),
-    ):
+    for name, tensor in {"weight": weight, "bias": bias, **statistics}.items():
         _check_channels(name, tensor, channels)
     if input.dim() < 2:
         return input.clone()
@@ -325,6 +322,7 @@ def layer_norm_composite(
 ) -> Tensor:
     shape = list(normalized_shape)
     _check_normalized(input, shape, {"weight": weight, "bias": bias})
+    check_floats("layer_norm", input, mixed=True, weight=weight, bias=bias)
     return row_norm.operator(input, weight, bias, math.prod(shape), 1, 1, eps)[0]
 
 
@@ -373,6 +371,7 @@ layer_norm = (
 def group_norm_composite(
     input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
+    check_floats("group_norm", input, mixed=True, weight=weight, bias=bias)
     channels = input.size(1)
     if num_groups <= 0 or channels % num_groups:
         raise RuntimeError(
@@ -423,12 +422,9 @@ def instance_norm_composite(
     if not use_input_stats:
         return batch_norm_composite(input, weight, bias, running_mean, running_var, False, momentum, eps, cudnn_enabled)
     channels, inner = input.size(1), math.prod(input.shape[2:])
-    for name, tensor in (
-        ("weight", weight),
-        ("bias", bias),
-        ("running_mean", running_mean),
-        ("running_var", running_var),
-    ):
+    statistics = {"running_mean": running_mean, "running_var": running_var}
+    check_floats("instance_norm", input, mixed=True, weight=weight, bias=bias, **statistics)
+    for name, tensor in {"weight": weight, "bias": bias, **statistics}.items():
         _check_channels(name, tensor, channels)
     if not input.numel():
         return input.clone()

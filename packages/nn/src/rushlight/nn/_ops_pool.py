@@ -9,7 +9,7 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample
-from rushlight.nn._precision import wide
+from rushlight.nn._precision import check_floats, wide
 from rushlight.nn._windows import Sizes, expand, offsets, pad, shifted
 
 _ORDINALS = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
@@ -231,6 +231,7 @@ def _adaptive_avg_pool(n: int) -> Callable[..., Tensor]:
     def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
         if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(f"adaptive_avg_pool{n}d: Expected {_ORDINALS[n]} tensor, but got {list(input.shape)}")
+        check_floats(f"adaptive_avg_pool{n}d", input)
         sizes = expand("output_size", output_size, n)
         if min(sizes) < 0:
             raise RuntimeError(f"adaptive_avg_pool{n}d: elements of output_size must be greater than or equal to 0")
@@ -402,7 +403,11 @@ def _adaptive_record(n: int) -> Op:
             doc=f"The means of windows of a {n}d input, chosen such that the output has a given size.",
         )
         .composite(_adaptive_avg_pool(n))
-        .samples(lambda make, dtype: (Sample((make(2, 3, *image), 1)), Sample((make(3, *image), 3))))
+        .samples(
+            lambda make, dtype: (
+                () if not dtype.is_floating_point else (Sample((make(2, 3, *image), 1)), Sample((make(3, *image), 3)))
+            )
+        )
     )
 
 

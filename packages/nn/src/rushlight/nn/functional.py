@@ -401,6 +401,11 @@ def multi_head_attention_forward(
         key.shape[:2] == value.shape[:2] if use_separate_proj_weight else key.shape == value.shape,
         f"key shape {key.shape} does not match value shape {value.shape}",
     )
+    if key.size(1) != batch:
+        raise RuntimeError(
+            "multi_head_attention_forward: query and key must have the same batch size, got query of size "
+            f"{list(query.shape)} and key of size {list(key.shape)}."
+        )
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "

@@ -193,7 +193,7 @@ def _add_global_backward(hook: Callable[..., Any], full: bool) -> RemovableHandl
     return _add(_global_backward_hooks, hook)
 
 
-_PLAIN_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
+_PLAIN_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError, AssertionError)
 
 
 def _brief(value: object) -> str:
@@ -661,12 +661,16 @@ class Module(ModuleBase):
     def _explain_error(self, error: BaseException, args: tuple[Any, ...]) -> None:
         """Adds to the message of an error that a layer's forward raised what layer it is and what it was given."""
         ours = getattr(type(self).forward, "__module__", "").startswith("rushlight.nn.")
-        if not ours or self._modules or type(error) not in _PLAIN_ERRORS or len(error.args) != 1:
+        if not ours or type(error) not in _PLAIN_ERRORS or len(error.args) != 1:
             return
-        message, name = error.args[0], repr(self)
-        if isinstance(message, str) and name not in message:
+        message, name = error.args[0], self._name_in_errors()
+        if isinstance(message, str) and name and name not in message:
             given = ", ".join(_brief(value) for value in args)
             error.args = (f"{message} [{name} was given {given or 'nothing'}]",)
+
+    def _name_in_errors(self) -> str:
+        """The layer and its configuration; of what is made of layers nothing, since the one that failed says it."""
+        return "" if self._modules else repr(self)
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         """A call with hooks; ModuleBase.__call__ goes straight to forward where there are none."""
