@@ -202,9 +202,11 @@ PyObject* op_info(PyObject*, PyObject* arg) {
         if (static_cast<Loop*>(op->loops)[i]) PyList_Append(dtypes.get(), dtype_object(static_cast<DType>(i)));
     for (const LayoutKernel& k : op->layouts) PyList_Append(layouts.get(), k.layout);
     const bool everywhere = op->impl && op->family != Family::Pointwise;
-    return Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:O,s:i,s:O,s:O}", "native", native.get(), "python", python.get(), "loops",
-                         dtypes.get(), "layouts", layouts.get(), "array", op->array_kernel ? Py_True : Py_False,
-                         "composite", op->composite ? Py_True : Py_False, "outputs", op->noutputs, "view", op->returns_view ? Py_True : Py_False, "everywhere", everywhere ? Py_True : Py_False);
+    return Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:O,s:i,s:O,s:O}", "native", native.get(), "python", python.get(),
+                         "loops", dtypes.get(), "layouts", layouts.get(), "array",
+                         op->array_kernel ? Py_True : Py_False, "composite", op->composite ? Py_True : Py_False,
+                         "outputs", op->noutputs, "view", op->returns_view ? Py_True : Py_False, "everywhere",
+                         everywhere ? Py_True : Py_False);
   });
 }
 

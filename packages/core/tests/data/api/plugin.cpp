@@ -19,12 +19,13 @@ static PyObject* scaled(Call& call) {
     double factor;
   } work{reinterpret_cast<const double*>(self->data),
          reinterpret_cast<double*>(reinterpret_cast<Tensor*>(result)->data), factor};
-  api->parallel_for(0, self->numel, 1,
-                    [](void* context, int64_t begin, int64_t end) {
-                      auto* w = static_cast<Work*>(context);
-                      for (int64_t i = begin; i < end; ++i) w->to[i] = w->from[i] * w->factor;
-                    },
-                    &work);
+  api->parallel_for(
+      0, self->numel, 1,
+      [](void* context, int64_t begin, int64_t end) {
+        auto* w = static_cast<Work*>(context);
+        for (int64_t i = begin; i < end; ++i) w->to[i] = w->from[i] * w->factor;
+      },
+      &work);
   return result;
 }
 
@@ -59,13 +60,16 @@ static PyObject* product(PyObject*, PyObject*) {
   return Py_BuildValue("dddd", c[0], c[1], c[2], c[3]);
 }
 
-static PyObject* versions(PyObject*, PyObject*) { return Py_BuildValue("IIII", RL_ABI, RL_MINOR, api->abi, api->minor); }
+static PyObject* versions(PyObject*, PyObject*) {
+  return Py_BuildValue("IIII", RL_ABI, RL_MINOR, api->abi, api->minor);
+}
 
 static PyMethodDef functions[] = {{"product", product, METH_NOARGS, nullptr},
                                   {"through_the_table", through_the_table, METH_O, nullptr},
                                   {"versions", versions, METH_NOARGS, nullptr},
                                   {}};
-static PyModuleDef module = {PyModuleDef_HEAD_INIT, "_kept", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
+static PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_kept", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 PyMODINIT_FUNC PyInit__kept() {
   if (import_api("kept 1.0") < 0 || api->register_kernel("kept::scaled", "cpu", scaled) < 0) return nullptr;
