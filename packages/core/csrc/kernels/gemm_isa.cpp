@@ -182,7 +182,7 @@ struct Finish {
     c = relu && v < T(0) ? T(0) : v;
   }
   bool plain() const { return alpha == T(1) && beta == T(0) && bias.data == nullptr && !relu; }
-  bool adds() const { return alpha == T(1) && beta == T(1) && bias.data == nullptr && !relu; }
+  bool adds() const { return beta == T(1) && bias.data == nullptr && !relu; }
   Finish at(int64_t i, int64_t j) const {
     Finish f = *this;
     if (bias.data != nullptr) f.bias.data = bias.at(i, j);
@@ -215,9 +215,14 @@ template <class T, int R, int N, class A, class B>
   }
   Vec<T> sum[R * N];
   multiply<T, R, N>(k, a, b, last, sum);
-  const bool adds = finish.adds() && last == kLanes<T>;
+  const bool adds = finish.adds();
   if (adds) {
-    repeat<R * N>([&](auto x) RL_INLINE { sum[x.value] += load(c + x.value / N * c_row + x.value % N * kLanes<T>); });
+    const Vec<T> alpha = splat(finish.alpha);
+    repeat<R * N>([&](auto x) RL_INLINE {
+      constexpr int i = x.value / N, j = x.value % N;
+      const T* from = c + i * c_row + j * kLanes<T>;
+      sum[x.value] = (j + 1 < N || last == kLanes<T> ? load(from) : load(from, last)) + sum[x.value] * alpha;
+    });
   }
   if (adds || finish.plain()) {
     repeat<R * N>([&](auto x) RL_INLINE {
