@@ -89,6 +89,13 @@ constexpr Loop copy_of(int64_t size) {
 }
 
 template <class T>
+void reverse(char* const* data, const int64_t*, int64_t n, const void*) {
+  T* __restrict out = reinterpret_cast<T*>(data[0]);
+  const T* in = reinterpret_cast<const T*>(data[1]);
+  for (int64_t i = 0; i < n; ++i) out[i] = in[-i];
+}
+
+template <class T>
 void transpose_tile(const char* src, int64_t src_row, int64_t rows, int64_t cols, char* dst, int64_t dst_row) {
   if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
     constexpr int64_t kSize = sizeof(T);
@@ -126,6 +133,11 @@ void fill_rows(CastTable& table, Types<T...> all) {
 void fill_casts(CastTable& table) {
   fill_rows(table, Types<uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BHalf, float, double, Complex<float>,
                          Complex<double>, bool>());
+  table.reverse[1] = reverse<uint8_t>;
+  table.reverse[2] = reverse<uint16_t>;
+  table.reverse[4] = reverse<uint32_t>;
+  table.reverse[8] = reverse<uint64_t>;
+  table.reverse[16] = reverse<Pair64>;
   table.transpose[1] = transpose_tile<uint8_t>;
   table.transpose[2] = transpose_tile<uint16_t>;
   table.transpose[4] = transpose_tile<uint32_t>;

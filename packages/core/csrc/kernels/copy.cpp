@@ -11,6 +11,10 @@
 namespace rl {
 namespace {
 
+struct Bits128 {
+  uint64_t low, high;
+};
+
 const CastTable& casts() {
   struct Casts final : CastTable {
     Casts() { RL_ISA_CALL(fill_casts, static_cast<CastTable&>(*this)); }
@@ -27,7 +31,8 @@ constexpr int64_t kTileBytes = 256;  // of a row, but 64 elements at most
 
 // The dimension along which src is dense, where the innermost is dense in dst only; 0: there is none.
 int transposed_dimension(const Nest& nest, int64_t size) {
-  if (nest.strides[0][0] != size || nest.strides[0][1] == size || nest.shape[0] < 4) return 0;
+  const int64_t across = nest.strides[0][1];
+  if (nest.strides[0][0] != size || across == size || across == 0 || nest.shape[0] < 4) return 0;
   for (int d = 1; d < nest.ndim; ++d) {
     if (nest.strides[d][1] == size && nest.shape[d] >= 4) return d;
   }
@@ -61,26 +66,49 @@ void copy_transposed(Nest& nest, int d, int64_t size, char* dst, const char* src
   });
 }
 
-struct Bits128 {
-  uint64_t low, high;
-};
+// ---- Copies of rows that are dense on both sides ----
 
-// Dense elements from others that lie in the opposite order.
-template <class T>
-void reverse_loop(char* const* data, const int64_t*, int64_t n, const void*) {
-  T* __restrict out = reinterpret_cast<T*>(data[0]);
-  const T* in = reinterpret_cast<const T*>(data[1]);
-  for (int64_t i = 0; i < n; ++i) out[i] = in[-i];
+void copy_row(char* to, const char* from, int64_t bytes) {
+  if (bytes > 64) {
+    std::memcpy(to, from, bytes);
+  } else if (bytes >= 16) {  // four moves that may overlap
+    const int64_t last = bytes - 16, second = std::min<int64_t>(16, last), third = std::max<int64_t>(0, last - 16);
+    Bits128 v[4];
+    std::memcpy(&v[0], from, 16);
+    std::memcpy(&v[1], from + second, 16);
+    std::memcpy(&v[2], from + third, 16);
+    std::memcpy(&v[3], from + last, 16);
+    std::memcpy(to, &v[0], 16);
+    std::memcpy(to + second, &v[1], 16);
+    std::memcpy(to + third, &v[2], 16);
+    std::memcpy(to + last, &v[3], 16);
+  } else if (bytes >= 8) {
+    uint64_t v[2];
+    std::memcpy(&v[0], from, 8);
+    std::memcpy(&v[1], from + bytes - 8, 8);
+    std::memcpy(to, &v[0], 8);
+    std::memcpy(to + bytes - 8, &v[1], 8);
+  } else {
+    for (int64_t i = 0; i < bytes; ++i) to[i] = from[i];
+  }
 }
 
-Loop reverse_of(int64_t size) {
-  switch (size) {
-    case 1: return reverse_loop<uint8_t>;
-    case 2: return reverse_loop<uint16_t>;
-    case 4: return reverse_loop<uint32_t>;
-    case 8: return reverse_loop<uint64_t>;
-    default: return reverse_loop<Bits128>;
+void copy_rows(const Nest& nest, int64_t size, char* dst, const char* src) {
+  const int64_t bytes = nest.shape[0] * size, down_to = nest.strides[1][0], down_from = nest.strides[1][1];
+  Nest outer = nest;
+  --outer.ndim;
+  for (int d = 0; d < outer.ndim; ++d) {
+    outer.shape[d] = nest.shape[d + 1];
+    for (int k = 0; k < 2; ++k) outer.strides[d][k] = nest.strides[d + 1][k];
   }
+  char* const data[] = {dst, const_cast<char*>(src)};
+  const int64_t rows = nest.numel / nest.shape[0];
+  parallel_for(0, rows, std::max<int64_t>(1, kCopyGrain / bytes), [&](int64_t begin, int64_t end) {
+    outer.walk(data, begin, end, [&](char* const* at, int64_t count) {
+      char *to = at[0], *from = at[1];
+      for (int64_t r = 0; r < count; ++r, to += down_to, from += down_from) copy_row(to, from, bytes);
+    });
+  });
 }
 
 void copy_same(int64_t size, char* dst, const int64_t* dst_strides, const char* src, const int64_t* src_strides,
@@ -92,10 +120,13 @@ void copy_same(int64_t size, char* dst, const int64_t* dst_strides, const char* 
     return parallel_for(0, nest.numel * size, kCopyGrain,
                         [&](int64_t begin, int64_t end) { std::memcpy(dst + begin, src + begin, end - begin); });
   }
+  if (nest.ndim > 1 && nest.strides[0][0] == size && nest.strides[0][1] == size) {
+    return copy_rows(nest, size, dst, src);
+  }
   const int d = transposed_dimension(nest, size);
   if (d != 0) return copy_transposed(nest, d, size, dst, src);
   const bool reversed = nest.strides[0][0] == size && nest.strides[0][1] == -size;
-  if (reversed) loop = reverse_of(size);
+  if (reversed) loop = casts().reverse[size];
   char* const data[] = {dst, const_cast<char*>(src)};
   const int64_t sizes[] = {size, size};
   // Packed rows would lie forwards, and the reversed loop reads no strides: it runs on the rows themselves.

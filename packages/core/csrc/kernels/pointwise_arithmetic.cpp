@@ -152,15 +152,6 @@ RL_INLINE T fmod_near(T a, T b) {
   r = r >= y ? r - y : r;
   return vm::copysign(r, a);
 }
-template <class T>
-RL_INLINE bool fmod_is_far(T a, T b) {
-#if defined(__FMA__) || defined(__aarch64__)
-  const T y = vm::abs(b);
-  return !((vm::abs(a) < y * (vm::Real<T>::kInt / 4)) & (y < vm::Real<T>::kInf));
-#else
-  return true;
-#endif
-}
 RL_INLINE float fmod_far(float a, float b) { return ::fmodf(a, b); }
 RL_INLINE double fmod_far(double a, double b) { return ::fmod(a, b); }
 
@@ -233,6 +224,10 @@ void fill_sums(LoopTable& table, Registrar& ops) {
       return -x;
     }
   });
+  // The sign of a half is a bit, which needs no float.
+  const auto negated = [](uint16_t x) { return static_cast<uint16_t>(x ^ 0x8000); };
+  for (DType half : {DType::Float16, DType::BFloat16})
+    table.set("neg", half, KernelOf<decltype(negated), NoGuard, 0, uint16_t, uint16_t>::run);
   ops.unary<Ints, Floats, Complexes>("square", [](auto x) { return times(x, x); });
   ops.add<3, 1, Ints, Floats, Complexes>(
       "addcmul", [](auto a, auto b, auto c, const auto* p) { return plus_product(a, times(p[0], b), c); });
@@ -260,11 +255,15 @@ void fill_integer_division(Registrar& ops) {
 struct FarApart {
   template <class T>
   vm::UInt<T> operator()(T a, T b) const {
-    return fmod_is_far(a, b) ? 1 : 0;
+#if defined(__FMA__) || defined(__aarch64__)
+    return vm::bits(vm::abs(a / b + (b - b)));  // the difference is NaN where b is infinite
+#else
+    return limit<T>();
+#endif
   }
   template <class T>
   static vm::UInt<T> limit() {
-    return 1;
+    return bits_as<vm::UInt<T>>(vm::Real<T>::kInt / 4);
   }
 };
 

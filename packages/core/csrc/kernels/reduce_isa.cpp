@@ -314,6 +314,8 @@ template <class W>
 auto counter() {
   if constexpr (sizeof(W) == 1) {
     return uint8_t{};
+  } else if constexpr (sizeof(W) == 2) {
+    return uint16_t{};
   } else if constexpr (sizeof(W) == 4) {
     return uint32_t{};
   } else {
@@ -640,7 +642,7 @@ void fill_reduce(ReduceTable& table) {
   add_int<uint8_t, int32_t, uint8_t>(table);
   add_int<int8_t, int32_t, int8_t>(table);
   add_int<Flag, int32_t, uint8_t>(table);
-  add_int<int16_t, int32_t>(table);
+  add_int<int16_t, int32_t, int16_t>(table);
   add_int<int32_t, int32_t>(table);
   add_int<int64_t, int64_t>(table);
   add_count<Flag, uint8_t, int64_t>(table, Reduce::Sum);

@@ -21,80 +21,99 @@ constexpr int64_t kGrain = 8192;   // elements that are worth a thread
 constexpr int64_t kShortRow = 32;  // below, rows are laid side by side as columns
 constexpr int64_t kRowsTogether = 16;
 
-SoftmaxTable make_table() {
-  SoftmaxTable table;
-  RL_ISA_CALL(fill_softmax, table);
+const SoftmaxTable& table() {
+  static const SoftmaxTable table = [] {
+    SoftmaxTable filled;
+    RL_ISA_CALL(fill_softmax, filled);
+    return filled;
+  }();
   return table;
 }
 
 template <class T>
-struct Memory {
-  using Wide = float;
-  static float load(T v) { return base::to_float(v); }
-  static void store(float v, T* to) {
-    if constexpr (std::is_same_v<T, Half>) {
-      *to = base::to_half(v);
-    } else {
-      *to = base::to_bhalf(v);
-    }
-  }
-};
-template <>
-struct Memory<float> {
-  using Wide = float;
-  static float load(float v) { return v; }
-  static void store(float v, float* to) { *to = v; }
-};
-template <>
-struct Memory<double> {
-  using Wide = double;
-  static double load(double v) { return v; }
-  static void store(double v, double* to) { *to = v; }
-};
+constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BHalf>;
+template <class T>
+using Wide = std::conditional_t<kIsHalf<T>, float, T>;
 
 template <class T>
-void run(Softmax op, SoftmaxLoop<typename Memory<T>::Wide> loop, const T* x, const T* grad, T* out, int64_t outer,
-         int64_t n, int64_t inner) {
-  using W = typename Memory<T>::Wide;
+const HalfCasts& casts() {
+  return std::is_same_v<T, Half> ? table().halves : table().bhalves;
+}
+
+// m lines of n elements from dense memory, laid side by side and widened; `flat` has room for all where T is a half.
+template <class T>
+void load_lines(const T* from, int64_t n, int64_t m, Wide<T>* flat, Wide<T>* to) {
+  const auto interleave = [&](const Wide<T>* lines) {
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < m; ++j) to[i * m + j] = lines[j * n + i];
+    }
+  };
+  if constexpr (kIsHalf<T>) {
+    casts<T>().widen(from, m == 1 ? to : flat, n * m);
+    if (m > 1) interleave(flat);
+  } else {
+    interleave(from);
+  }
+}
+
+template <class T>
+void store_lines(const Wide<T>* from, int64_t n, int64_t m, Wide<T>* flat, T* to) {
+  const auto separate = [&](Wide<T>* lines) {
+    for (int64_t j = 0; j < m; ++j) {
+      for (int64_t i = 0; i < n; ++i) lines[j * n + i] = from[i * m + j];
+    }
+  };
+  if constexpr (kIsHalf<T>) {
+    if (m > 1) separate(flat);
+    casts<T>().narrow(m == 1 ? from : flat, to, n * m);
+  } else {
+    separate(to);
+  }
+}
+
+template <class T>
+void run(Softmax op, SoftmaxLoop<Wide<T>> loop, const T* x, const T* grad, T* out, int64_t outer, int64_t n,
+         int64_t inner) {
+  using W = Wide<T>;
   const bool backward = op == Softmax::SoftmaxBackward || op == Softmax::LogSoftmaxBackward;
   const bool reduces = op == Softmax::LogSumExp;
   const bool side_by_side = inner == 1 && n < kShortRow && outer > 1 && !g_determinism.batch_invariant;
-  const bool direct = std::is_same_v<T, W> && !side_by_side;
+  const bool direct = !kIsHalf<T> && !side_by_side;
   const int64_t width = inner > 1 ? std::min(inner, kSoftmaxColumns) : side_by_side ? kRowsTogether : 1;
   const int64_t across = inner > 1 ? inner : outer;  // what tiles divide
   const int64_t tiles = (across + width - 1) / width, tasks = inner > 1 ? outer * tiles : tiles;
 
   parallel_for(0, tasks, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, n * width)),
                [&](int64_t begin, int64_t end) {
-                 const int64_t size = n * width;
-                 Scratch memory(direct ? 0 : static_cast<size_t>((2 + backward) * std::max(size, width)) * sizeof(W));
-                 W *wide_x = memory.as<W>(), *wide_out = wide_x + size, *wide_grad = wide_out + std::max(size, width);
+                 const int64_t size = std::max(n, int64_t{1}) * width;
+                 Scratch memory(direct ? 0 : static_cast<size_t>((3 + backward) * size) * sizeof(W));
+                 W *flat = memory.as<W>(), *wide_x = flat + size, *wide_out = wide_x + size;
+                 W* wide_grad = wide_out + size;
                  for (int64_t t = begin; t < end; ++t) {
                    const int64_t first = (inner > 1 ? t % tiles : t) * width, m = std::min(width, across - first);
                    const int64_t at = inner > 1 ? t / tiles * n * inner + first : first * n;
                    const int64_t result = !reduces ? at : inner > 1 ? t / tiles * inner + first : first;
-                   if constexpr (std::is_same_v<T, W>) {
+                   if constexpr (!kIsHalf<T>) {
                      if (direct) {
                        loop(x + at, backward ? grad + at : nullptr, out + result, n, inner, m);
                        continue;
                      }
                    }
-                   const int64_t row = inner, column = inner > 1 ? 1 : n;
                    const auto gather = [&](const T* from, W* to) {
-                     for (int64_t i = 0; i < n; ++i) {
-                       for (int64_t j = 0; j < m; ++j) to[i * m + j] = Memory<T>::load(from[i * row + j * column]);
+                     if (inner == 1) return load_lines(from, n, m, flat, to);
+                     if constexpr (kIsHalf<T>) {
+                       for (int64_t i = 0; i < n; ++i) casts<T>().widen(from + i * inner, to + i * m, m);
                      }
                    };
                    gather(x + at, wide_x);
                    if (backward) gather(grad + at, wide_grad);
                    loop(wide_x, wide_grad, wide_out, n, m, m);
                    if (reduces) {
-                     for (int64_t j = 0; j < m; ++j) Memory<T>::store(wide_out[j], out + result + j);
-                     continue;
-                   }
-                   for (int64_t i = 0; i < n; ++i) {
-                     for (int64_t j = 0; j < m; ++j)
-                       Memory<T>::store(wide_out[i * m + j], out + at + i * row + j * column);
+                     store_lines(wide_out, m, 1, flat, out + result);
+                   } else if (inner == 1) {
+                     store_lines(wide_out, n, m, flat, out + at);
+                   } else if constexpr (kIsHalf<T>) {
+                     for (int64_t i = 0; i < n; ++i) casts<T>().narrow(wide_out + i * m, out + at + i * inner, m);
                    }
                  }
                });
@@ -121,7 +140,6 @@ void complex_logsumexp(const std::complex<T>* x, std::complex<T>* out, int64_t o
 
 void run_softmax(Softmax op, DType dtype, const void* x, const void* grad, void* out, int64_t outer, int64_t n,
                  int64_t inner) {
-  static const SoftmaxTable table = make_table();
   const auto with = [&](auto zero, auto loop) {
     using T = decltype(zero);
     run<T>(op, loop, static_cast<const T*>(x), static_cast<const T*>(grad), static_cast<T*>(out), outer, n, inner);
@@ -134,10 +152,10 @@ void run_softmax(Softmax op, DType dtype, const void* x, const void* grad, void*
   switch (dtype) {
     case DType::Complex64: return complex(float{});
     case DType::Complex128: return complex(double{});
-    case DType::Float16: return with(Half{}, table.floats[k]);
-    case DType::BFloat16: return with(BHalf{}, table.floats[k]);
-    case DType::Float64: return with(double{}, table.doubles[k]);
-    default: return with(float{}, table.floats[k]);
+    case DType::Float16: return with(Half{}, table().floats[k]);
+    case DType::BFloat16: return with(BHalf{}, table().floats[k]);
+    case DType::Float64: return with(double{}, table().doubles[k]);
+    default: return with(float{}, table().floats[k]);
   }
 }
 

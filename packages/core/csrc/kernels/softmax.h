@@ -21,9 +21,16 @@ template <class T>
 using SoftmaxLoop = void (*)(const T* x, const T* grad, T* out, int64_t n, int64_t stride, int64_t m);
 constexpr int64_t kSoftmaxColumns = 64;
 
+// n dense elements to floats and back.
+struct HalfCasts {
+  void (*widen)(const void* in, float* out, int64_t n);
+  void (*narrow)(const float* in, void* out, int64_t n);
+};
+
 struct SoftmaxTable {
   SoftmaxLoop<float> floats[kNumSoftmax];
   SoftmaxLoop<double> doubles[kNumSoftmax];
+  HalfCasts halves, bhalves;
 };
 
 // Floating dtypes, and complex ones for LogSumExp; half types compute in float32. `grad` is read by the backward ones

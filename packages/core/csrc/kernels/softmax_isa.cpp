@@ -1,5 +1,6 @@
 #include "softmax.h"
 
+#include "rushlight/half.h"
 #include "rushlight/vecmath.h"
 
 #if defined(__AVX512F__)
@@ -213,6 +214,15 @@ void loop(const T* x, const T* grad, T* out, int64_t n, int64_t stride, int64_t 
   m == 1 && stride == 1 ? row<op>(x, grad, out, n) : columns<op>(x, grad, out, n, stride, m);
 }
 
+template <class H>
+void widen_all(const void* in, float* out, int64_t n) {
+  widen(static_cast<const H*>(in), out, n);
+}
+template <class H>
+void narrow_all(const float* in, void* out, int64_t n) {
+  narrow(in, static_cast<H*>(out), n);
+}
+
 template <Softmax op>
 void add(SoftmaxTable& table) {
   table.floats[static_cast<int>(op)] = loop<op, float>;
@@ -227,6 +237,8 @@ void fill_softmax(SoftmaxTable& table) {
   add<Softmax::LogSumExp>(table);
   add<Softmax::SoftmaxBackward>(table);
   add<Softmax::LogSoftmaxBackward>(table);
+  table.halves = {widen_all<Half>, narrow_all<Half>};
+  table.bhalves = {widen_all<BHalf>, narrow_all<BHalf>};
 }
 
 }  // namespace RL_ISA

@@ -524,12 +524,6 @@ struct Reducible : Magnitude {
     return bits_as<UInt<T>>(T(kTrigLimit));
   }
 };
-struct ReducibleTimesPi : Magnitude {
-  template <class T>
-  static UInt<T> limit() {
-    return bits_as<UInt<T>>(T(kTrigLimit / M_PI));
-  }
-};
 
 // x = n pi/2 + r + tail, n taken modulo 4.
 template <class T>

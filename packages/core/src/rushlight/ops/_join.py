@@ -281,9 +281,10 @@ def _block_diag(tensors: Sequence[Any]) -> Any:
         return _C.tensor([[]])
     blocks = [_matrix(t, i) for i, t in enumerate(tensors)]
     width, rows, at = sum(b.shape[1] for b in blocks), [], 0
+    height = max(b.shape[0] for b in blocks)
+    zeros = blocks[0].new_zeros(height, width)
     for b in blocks:
-        left, right = b.new_zeros(b.shape[0], at), b.new_zeros(b.shape[0], width - at - b.shape[1])
-        rows.append(_cat([left, b, right], 1))
+        rows.append(_cat([zeros[: b.shape[0], :at], b, zeros[: b.shape[0], at + b.shape[1] :]], 1))
         at += b.shape[1]
     return _cat(rows, 0)
 
@@ -318,6 +319,12 @@ def _combinations(x: Any, r: int, with_replacement: bool) -> Any:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return x.new_empty(0)
+    if r == 2:
+        from ._creation import triu_indices
+
+        n = x.numel()
+        first, second = triu_indices.operator(n, n, int(not with_replacement), device=x.device).unbind(0)
+        return stack.operator([x[first], x[second]], 1)
     # More than there are cannot be chosen, which the generator would find out slowly.
     chosen = _choices(with_replacement)(range(x.numel()), r) if with_replacement or r <= x.numel() else ()
     places = np.array(list(chosen), np.int64).reshape(-1, r)

@@ -794,9 +794,9 @@ def _histc(self: Any, bins: int, low: float, high: float) -> Any:
         low, high = low - 1, high + 1
     if not low <= high:
         raise RuntimeError(f"torch.histc: max must be larger than min, got min={low}, max={high}")
-    x = x[(x >= low) & (x <= high)]
-    places = ((x - low) / (high - low) * bins).to(rushlight.int64).clamp(max=bins - 1)
-    return rushlight.bincount(places, minlength=bins).to(self.dtype)
+    outside = ~((x >= low) & (x <= high))
+    places = ((x - low) / (high - low)).mul_(bins).clamp_(max=bins - 1).masked_fill_(outside, bins)
+    return rushlight.bincount(places.to(rushlight.int64), minlength=bins + 1)[:bins].to(self.dtype)
 
 
 def _quantile(self: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip_nan: bool) -> Any:
@@ -847,7 +847,7 @@ def _quantile(self: Any, q: Any, dim: int | None, keepdim: bool, interpolation: 
 def _unique_by_counting(self: Any, return_inverse: bool, return_counts: bool) -> Any:
     """For integers that lie close together; None for others."""
     n = self.numel()
-    if n == 0 or self.is_floating_point() or self.is_complex() or self.dtype is _C.bool or self.is_meta:
+    if n == 0 or self.is_floating_point() or self.is_complex() or self.is_meta:
         return None
     low, high = (int(x) for x in self.aminmax())
     if high - low >= 2 * n:
@@ -870,24 +870,34 @@ def _unique(self: Any, return_inverse: bool, return_counts: bool, dim: int | Non
         counted = _unique_by_counting(self, return_inverse, return_counts)
         if counted is not None:
             return counted
-    rows = self.reshape(-1, 1) if dim is None else (self.movedim(dim, 0) if self.ndim else self.reshape(1))
-    slices = rows
-    n = rows.shape[0]
-    rows = rows.reshape(n, rows.numel() // max(n, 1))
-    order = rushlight.arange(n, device=self.device)
-    if not consecutive:
-        for column in range(rows.shape[1] - 1, -1, -1):  # stable sorts, the most significant last
-            order = order[rows[order, column].argsort()]
-    in_order = rows[order]
-    is_new = rushlight.ones(n, dtype=rushlight.bool, device=self.device)
-    if n > 1:
-        is_new[1:] = (in_order[1:] != in_order[:-1]).any(1)
-    first = is_new.nonzero().flatten()
-    values = slices[order[first]]
-    results = [values.flatten() if dim is None else values.movedim(0, dim) if self.ndim else values]
+    order = None
+    if dim is None:
+        in_order = self.flatten()
+        if not consecutive:
+            in_order, order = in_order.sort()
+        differs = in_order[1:] != in_order[:-1]
+    else:
+        slices = self.movedim(dim, 0) if self.ndim else self.reshape(1)
+        in_order = slices.reshape(slices.shape[0], -1 if slices.numel() else 0)
+        if not consecutive:
+            order = rushlight.arange(in_order.shape[0], device=self.device)
+            for column in range(in_order.shape[1] - 1, -1, -1):  # stable sorts, the most significant last
+                order = order[in_order[order, column].argsort()]
+            in_order = in_order[order]
+        differs = (in_order[1:] != in_order[:-1]).any(1)
+    n = in_order.shape[0]
+    is_new = rushlight.cat([differs.new_ones(min(n, 1)), differs])
+    if dim is None:
+        results = [in_order[is_new]]
+    else:
+        values = slices[is_new if order is None else order[is_new]]
+        results = [values.movedim(0, dim) if self.ndim else values]
     if return_inverse:
-        place = rushlight.zeros_like(order).scatter(0, order, is_new.cumsum(0) - 1)
+        place = is_new.cumsum(0) - 1
+        if order is not None:
+            place = rushlight.zeros_like(place).scatter(0, order, place)
         results.append(place.reshape(self.shape) if dim is None else place)
     if return_counts:
+        first = is_new.nonzero().flatten()
         results.append(rushlight.cat((first[1:], first.new_full((min(n, 1),), n))) - first)
     return results[0] if len(results) == 1 else tuple(results)

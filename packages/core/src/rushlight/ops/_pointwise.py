@@ -995,6 +995,18 @@ addcdiv = (
     )
     .samples(ternary(0.5, 2, value=2))
 )
+_replace = (
+    Op(
+        "_nan_to_num(Tensor self, Scalar nan, Scalar posinf, Scalar neginf) -> Tensor",
+        family=pointwise("none", loop="nan_to_num"),
+        method=False,
+        out=False,
+        doc="`nan_to_num` of floating or complex tensors, all numbers given.",
+    )
+    .array(lambda xp, x, nan, posinf, neginf: xp.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf))
+    .grad(self="where(isfinite(self), grad, 0)")
+    .samples(unary(None, None, 0, 1, -1))
+)
 nan_to_num = (
     Op(
         "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
@@ -1040,11 +1052,10 @@ def _nan_to_num(self: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
 
     if not (self.is_floating_point() or self.is_complex()):
         return self.clone()
-    if self.is_complex():
-        return rushlight.complex(
-            _nan_to_num(self.real, nan, posinf, neginf), _nan_to_num(self.imag, nan, posinf, neginf)
-        )
     limits = rushlight.finfo(self.dtype)
-    x = rushlight.where(self.isnan(), 0.0 if nan is None else nan, self)
-    x = rushlight.where(self == float("inf"), limits.max if posinf is None else posinf, x)
-    return rushlight.where(self == float("-inf"), limits.min if neginf is None else neginf, x)
+    return _replace.operator(
+        self,
+        0.0 if nan is None else nan,
+        limits.max if posinf is None else posinf,
+        limits.min if neginf is None else neginf,
+    )

@@ -25,13 +25,15 @@ def expand(name: str, value: int | Sequence[int], n: int) -> Sizes:
 
 def pad(input: Tensor, sides: Sequence[tuple[int, int]], value: float) -> Tensor:
     """The input with `sides` (before, after) elements of one value around its last dimensions."""
+
+    def border(dim: int, count: int) -> list[Tensor]:
+        shape = [*input.shape]
+        shape[dim] = count
+        return [rl.full(shape, value, dtype=input.dtype, device=input.device)] if count else []
+
     for dim, (before, after) in enumerate(sides, input.dim() - len(sides)):
-        for count, at_front in ((before, True), (after, False)):
-            if count:
-                shape = [*input.shape]
-                shape[dim] = count
-                border = rl.full(shape, value, dtype=input.dtype, device=input.device)
-                input = rl.cat([border, input] if at_front else [input, border], dim)
+        if before or after:
+            input = rl.cat([*border(dim, before), input, *border(dim, after)], dim)
     return input
 
 
