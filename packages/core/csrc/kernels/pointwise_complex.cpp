@@ -155,6 +155,7 @@ void fill_complex(LoopTable& table) {
   ops.add<1, 3, Complexes>("nan_to_num", [](auto z, const auto* p) {
     return decltype(z)(finite_part(z.re, p[0].re, p[1].re, p[2].re), finite_part(z.im, p[0].re, p[1].re, p[2].re));
   });
+  ops.unary<Complexes>("one_minus_square", [](auto z) { return (decltype(z)(1) - z) * (decltype(z)(1) + z); });
   ops.binary<Complexes>("tanh_backward", [](auto grad, auto y) { return grad * conj(decltype(y)(1) - y * y); });
   ops.binary<Complexes>("sigmoid_backward", [](auto grad, auto y) { return grad * conj((decltype(y)(1) - y) * y); });
 }

@@ -340,14 +340,14 @@ RL_INLINE __m512d erf(__m512d x) {
                                                        _mm512_set1_epi64(INT64_MIN), kMagnitudeOfFirst));
 }
 
-// x (1 + erf(x / sqrt 2)) / 2.
+// x (1 + erf(x / sqrt 2)) / 2; at minus infinity 0.
 RL_INLINE __m512 gelu(__m512 x) {
   const __m512 half = _mm512_set1_ps(0.5f), y = erf(_mm512_mul_ps(x, _mm512_set1_ps(0x1.6a09e6p-1f)));
-  return _mm512_mul_ps(x, _mm512_fmadd_ps(y, half, half));
+  return _mm512_mul_ps(_mm512_max_ps(_mm512_set1_ps(-1000), x), _mm512_fmadd_ps(y, half, half));
 }
 RL_INLINE __m512d gelu(__m512d x) {
   const __m512d half = _mm512_set1_pd(0.5), y = erf(_mm512_mul_pd(x, _mm512_set1_pd(0x1.6a09e667f3bcdp-1)));
-  return _mm512_mul_pd(x, _mm512_fmadd_pd(y, half, half));
+  return _mm512_mul_pd(_mm512_max_pd(_mm512_set1_pd(-1000), x), _mm512_fmadd_pd(y, half, half));
 }
 
 // 1 / (1 + z) or z / (1 + z) for z = e^-|x|. A division would take longer than all else: a quotient by an estimate of

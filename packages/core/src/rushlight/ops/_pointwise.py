@@ -279,7 +279,14 @@ square = (
 )
 exp = _unary("exp", "e to the power x.", lambda xp, x: xp.exp(x), "grad * conj(result)", -3, 3)
 exp2 = _unary("exp2", "2 to the power x.", lambda xp, x: xp.exp2(x), "grad * conj(result * 0.6931471805599453)", -3, 3)
-expm1 = _unary("expm1", "exp(x) - 1, exact for small x.", lambda xp, x: xp.expm1(x), "grad * conj(result + 1)", -1, 1)
+expm1 = _unary(
+    "expm1",
+    "exp(x) - 1, exact for small x.",
+    lambda xp, x: xp.expm1(x),
+    "grad * conj(result + 1)",
+    -1,
+    1,
+)
 log = _unary("log", "Natural logarithm.", lambda xp, x: xp.log(x), "grad / conj(self)", 0.1, 4)
 log2 = _unary(
     "log2", "Logarithm to base 2.", lambda xp, x: xp.log2(x), "grad / conj(self * 0.6931471805599453)", 0.1, 4
@@ -297,7 +304,7 @@ asin = _unary(
     "asin",
     "Inverse sine, in radians.",
     lambda xp, x: xp.arcsin(x),
-    "grad * conj(rsqrt(1 - self * self))",
+    "grad * conj(rsqrt(_one_minus_square(self)))",
     -0.9,
     0.9,
     aliases=("arcsin",),
@@ -306,7 +313,7 @@ acos = _unary(
     "acos",
     "Inverse cosine, in radians.",
     lambda xp, x: xp.arccos(x),
-    "-grad * conj(rsqrt(1 - self * self))",
+    "-grad * conj(rsqrt(_one_minus_square(self)))",
     -0.9,
     0.9,
     aliases=("arccos",),
@@ -315,19 +322,26 @@ atan = _unary(
     "atan",
     "Inverse tangent, in radians.",
     lambda xp, x: xp.arctan(x),
-    "grad / conj(self * self + 1)",
+    "grad / conj(self * self + 1) if is_complex(self) else _atan_backward(grad, self)",
     -4,
     4,
     aliases=("arctan",),
 )
 sinh = _unary("sinh", "Hyperbolic sine.", lambda xp, x: xp.sinh(x), "grad * conj(cosh(self))", -3, 3)
 cosh = _unary("cosh", "Hyperbolic cosine.", lambda xp, x: xp.cosh(x), "grad * conj(sinh(self))", -3, 3)
-tanh = _unary("tanh", "Hyperbolic tangent.", lambda xp, x: xp.tanh(x), "_tanh_backward(grad, result)", -3, 3)
+tanh = _unary(
+    "tanh",
+    "Hyperbolic tangent.",
+    lambda xp, x: xp.tanh(x),
+    "_tanh_backward(grad, result)",
+    -3,
+    3,
+)
 asinh = _unary(
     "asinh",
     "Inverse hyperbolic sine.",
     lambda xp, x: xp.arcsinh(x),
-    "grad * conj(rsqrt(self * self + 1))",
+    "grad * conj(rsqrt(self * self + 1)) if is_complex(self) else _asinh_backward(grad, self)",
     -4,
     4,
     aliases=("arcsinh",),
@@ -345,7 +359,7 @@ atanh = _unary(
     "atanh",
     "Inverse hyperbolic tangent.",
     lambda xp, x: xp.arctanh(x),
-    "grad / conj(1 - self * self)",
+    "grad / conj(_one_minus_square(self))",
     -0.9,
     0.9,
     aliases=("arctanh",),
@@ -597,6 +611,49 @@ _sigmoid_backward = (
     .array(lambda xp, grad, y: grad * xp.conj(y * (1 - y)))
     .grad(grad_output="grad * output * (1 - output)", output="conj(grad * (1 - 2 * output)) * grad_output")
     .samples(lambda make, dtype: (_sample(make(3, 4), make(3, 4)),))
+)
+
+_one_minus_square = (
+    Op(
+        "_one_minus_square(Tensor self) -> Tensor",
+        family=pointwise(loop="one_minus_square"),
+        method=False,
+        out=False,
+        doc="1 - self^2, to full accuracy near 0 and near 1.",
+    )
+    .array(lambda xp, x: (1 - x) * (1 + x))
+    .grad(self="-2 * grad * conj(self)")
+    .samples(unary())
+)
+_atan_backward = (
+    Op(
+        "_atan_backward(Tensor grad_output, Tensor self) -> Tensor",
+        family=pointwise(loop="atan_backward"),
+        method=False,
+        out=False,
+        doc="grad_output / (1 + self^2), of real numbers.",
+    )
+    .array(lambda xp, grad, x: grad / (1 + x * x))
+    .grad(
+        grad_output="_atan_backward(grad, self)",
+        self="-2 * _atan_backward(_atan_backward(grad, self), self) * grad_output * where(isinf(self), 0, self)",
+    )
+    .samples(lambda make, dtype: () if dtype.is_complex else (_sample(make(3, 4), make(3, 4)),))
+)
+_asinh_backward = (
+    Op(
+        "_asinh_backward(Tensor grad_output, Tensor self) -> Tensor",
+        family=pointwise(loop="asinh_backward"),
+        method=False,
+        out=False,
+        doc="grad_output / sqrt(1 + self^2), of real numbers.",
+    )
+    .array(lambda xp, grad, x: grad / xp.hypot(x, xp.ones_like(x)))
+    .grad(
+        grad_output="_asinh_backward(grad, self)",
+        self="-_asinh_backward(grad * grad_output * where(isinf(self), 0, self), self) / (self * self + 1)",
+    )
+    .samples(lambda make, dtype: () if dtype.is_complex else (_sample(make(3, 4), make(3, 4)),))
 )
 
 # -- two inputs

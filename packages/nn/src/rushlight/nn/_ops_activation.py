@@ -23,6 +23,30 @@ def _unary(*arguments: Any) -> Callable[..., Any]:
     return samples
 
 
+def _backward(name: str, slope: Callable[..., Any], curvature: Any, loop: str | None = None) -> Op:
+    """The record of ``grad * slope(x)``, the gradient of the op `name`, and of its own gradient by x."""
+    return (
+        Op(
+            f"nn::{name}_backward(Tensor output_grad, Tensor self) -> Tensor",
+            family=pointwise(loop=loop),
+            method=False,
+            doc=f"The gradient of ``{name}``.",
+        )
+        .array(lambda xp, grad, x: grad * slope(xp, x))
+        .grad(output_grad=f"{name}_backward(grad, self)", self=curvature)
+        .samples(_binary)
+    )
+
+
+def _binary(make: Any, dtype: Any) -> Any:
+    for shape in ((), (5,), (3, 4), (2, 0, 3)):
+        yield Sample((make(*shape), make(*shape, low=-4, high=4)))
+
+
+def _logistic(xp: Any, x: Any) -> Any:
+    return 1 / (1 + xp.exp(-x))
+
+
 hardtanh = (
     Op(
         "nn::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
@@ -131,15 +155,23 @@ logistic = (
         method=False,
         doc="`sigmoid` for the rules below: its derivatives do not cancel where it is nearly 1.",
     )
-    .array(lambda xp, x: 1 / (1 + xp.exp(-x)))
+    .array(_logistic)
     .grad(self="grad * conj(logistic(self) * logistic(-self))")
     .samples(_unary())
 )
 silu = (
     Op("nn::silu(Tensor self) -> Tensor", family=pointwise(), method=False, inplace=True, doc="``x * sigmoid(x)``.")
-    .array(lambda xp, x: x / (1 + xp.exp(-x)))
-    .grad(self="grad * conj(logistic(self) * (1 + self * logistic(-self)))")
+    .array(lambda xp, x: (x if x.dtype.kind == "c" else xp.maximum(x, -1000)) * _logistic(xp, x))
+    .grad(
+        self="grad * conj(logistic(self) * (1 + self * logistic(-self))) if is_complex(self) "
+        "else silu_backward(grad, self)"
+    )
     .samples(_unary())
+)
+silu_backward = _backward(
+    "silu",
+    lambda xp, x: _logistic(xp, x) * (1 + x * _logistic(xp, -x)),
+    "grad * output_grad * logistic(self) * logistic(-self) * (2 - clamp(self, -1000, 1000) * tanh(self / 2))",
 )
 
 
@@ -163,13 +195,60 @@ softplus = (
 mish = (
     Op(
         "nn::mish(Tensor self) -> Tensor",
-        family=COMPOSITE,
+        family=pointwise(),
         method=False,
         inplace=True,
-        out=False,
         doc="``x * tanh(softplus(x))`` (Misra, 2019).",
     )
-    .composite(lambda self: self * rl.tanh(softplus.operator(self)))
+    .array(lambda xp, x: xp.maximum(x, -1000) * xp.tanh(xp.logaddexp(x, 0)))
+    .grad(self="mish_backward(grad, self)")
+    .samples(_unary())
+)
+
+
+def _mish_slope(xp: Any, x: Any) -> Any:
+    x = xp.clip(x, -1000, 1000)
+    softplus = xp.logaddexp(x, 0)
+    return xp.tanh(softplus) + x * _logistic(xp, x) / xp.cosh(xp.minimum(softplus, 100)) ** 2
+
+
+def mish_curvature(grad: Tensor, output_grad: Tensor, self: Tensor) -> Tensor:
+    """The second derivative, as a quotient in exp(-``|x|``)."""
+    x = self.clamp(-1000, 1000)
+    right, e = x > 0, (-x.abs()).exp()
+    d = rl.where(right, 1 + 2 * e * (1 + e), e * (e + 2) + 2)
+    slope = 4 * e * (1 + e) * rl.where(right, e, 1) / (d * d)
+    bend = rl.where(
+        right,
+        -4 * e * e * ((2 + 3 * e) * d - 4 * e * (1 + e) * (1 + 2 * e)),
+        4 * e * ((1 + 2 * e) * d - 4 * e * (1 + e) ** 2),
+    )
+    return grad * output_grad * (2 * slope + x * bend / (d * d * d))
+
+
+mish_backward = _backward("mish", _mish_slope, mish_curvature)
+softsign = (
+    Op(
+        "nn::softsign(Tensor self) -> Tensor",
+        family=pointwise("float"),
+        method=False,
+        out=False,
+        doc="``x / (1 + |x|)``.",
+    )
+    .array(lambda xp, x: xp.clip(x, -1e30, 1e30) / (1 + xp.minimum(xp.abs(x), 1e30)))
+    .grad(self="grad / (abs(self) + 1) / (abs(self) + 1)")
+    .samples(_unary())
+)
+tanhshrink = (
+    Op(
+        "nn::tanhshrink(Tensor self) -> Tensor",
+        family=pointwise("float"),
+        method=False,
+        out=False,
+        doc="``x - tanh(x)``.",
+    )
+    .array(lambda xp, x: x - xp.tanh(x))
+    .grad(self="grad * square(tanh(self))")
     .samples(_unary())
 )
 hardsigmoid = (
@@ -226,12 +305,6 @@ log_sigmoid = (
 
 _TANH_SLOPE, _TANH_CUBIC = math.sqrt(2 / math.pi), 0.044715
 
-
-def _binary(make: Any, dtype: Any) -> Any:
-    for shape in ((), (5,), (3, 4), (2, 0, 3)):
-        yield Sample((make(*shape), make(*shape, low=-4, high=4)))
-
-
 # -log(1 - erf(x)) / x on [0, 6], by the Remez exchange; most array libraries have no erf.
 _ERF = (
     1.1283791670955126,
@@ -276,26 +349,30 @@ def gelu_reference(x: Any) -> Any:
     return np.vectorize(lambda each: 0.5 * each * (1 + math.erf(each * math.sqrt(0.5))), otypes=[x.dtype])(x)
 
 
-def gelu_exact_backward_array(xp: Any, grad: Any, x: Any) -> Any:
-    return grad * (normal_cdf(xp, x) + x * xp.exp(-0.5 * x * x) / math.sqrt(2 * math.pi))
+def gelu_exact_slope(xp: Any, x: Any) -> Any:
+    x = xp.clip(x, -40, 40)
+    return normal_cdf(xp, x) + x * xp.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
 
 
 def gelu_tanh_array(xp: Any, x: Any) -> Any:
-    return 0.5 * x * (1 + xp.tanh(_TANH_SLOPE * (x + _TANH_CUBIC * x * x * x)))
+    x = xp.maximum(x, -1000)
+    return x * _logistic(xp, 2 * _TANH_SLOPE * (x + _TANH_CUBIC * x * x * x))
 
 
-def gelu_tanh_backward_array(xp: Any, grad: Any, x: Any) -> Any:
-    tanh = xp.tanh(_TANH_SLOPE * (x + _TANH_CUBIC * x * x * x))
-    slope = _TANH_SLOPE * (1 + 3 * _TANH_CUBIC * x * x)
-    return 0.5 * grad * (1 + tanh + x * (1 - tanh * tanh) * slope)
+def gelu_tanh_slope(xp: Any, x: Any) -> Any:
+    x = xp.clip(x, -40, 40)
+    y = 2 * _TANH_SLOPE * (x + _TANH_CUBIC * x * x * x)
+    slope = 2 * _TANH_SLOPE * (1 + 3 * _TANH_CUBIC * x * x)
+    return _logistic(xp, y) * (1 + x * slope * _logistic(xp, -y))
 
 
 def gelu_tanh_curvature(grad: Tensor, output_grad: Tensor, self: Tensor) -> Tensor:
-    square = self * self
-    tanh = rl.tanh(_TANH_SLOPE * (self + _TANH_CUBIC * square * self))
-    slope = _TANH_SLOPE * (1 + 3 * _TANH_CUBIC * square)
-    bend = 3 * _TANH_SLOPE * _TANH_CUBIC * square - self * tanh * slope * slope
-    return grad * output_grad * (1 - tanh * tanh) * (slope + bend)
+    x = self.clamp(-40, 40)
+    inner = _TANH_SLOPE * (x + _TANH_CUBIC * x * x * x)
+    slope = 2 * _TANH_SLOPE * (1 + 3 * _TANH_CUBIC * x * x)
+    bend = x * (12 * _TANH_SLOPE * _TANH_CUBIC * x - slope * slope * inner.tanh())
+    rise, fall = logistic.operator(2 * inner), logistic.operator(-2 * inner)
+    return grad * output_grad * rise * fall * (2 * slope + bend)
 
 
 gelu_exact = (
@@ -304,19 +381,12 @@ gelu_exact = (
     .grad(self="gelu_exact_backward(grad, self)")
     .samples(_unary(), gelu_reference)
 )
-gelu_exact_backward = (
-    Op(
-        "nn::gelu_exact_backward(Tensor output_grad, Tensor self) -> Tensor",
-        family=pointwise(loop="gelu_backward"),
-        method=False,
-        doc="The gradient of ``gelu_exact``.",
-    )
-    .array(gelu_exact_backward_array)
-    .grad(
-        output_grad="gelu_exact_backward(grad, self)",
-        self=f"grad * output_grad * (2 - self * self) * exp(-0.5 * self * self) * {1 / math.sqrt(2 * math.pi)!r}",
-    )
-    .samples(_binary)
+gelu_exact_backward = _backward(
+    "gelu_exact",
+    gelu_exact_slope,
+    "grad * output_grad * (2 - clamp(self, -40, 40) ** 2) * "
+    f"exp(-0.5 * clamp(self, -40, 40) ** 2) * {1 / math.sqrt(2 * math.pi)!r}",
+    loop="gelu_backward",
 )
 gelu_tanh = (
     Op("nn::gelu_tanh(Tensor self) -> Tensor", family=pointwise(), method=False, doc="``gelu_exact``, nearly, by tanh.")
@@ -324,17 +394,7 @@ gelu_tanh = (
     .grad(self="gelu_tanh_backward(grad, self)")
     .samples(_unary())
 )
-gelu_tanh_backward = (
-    Op(
-        "nn::gelu_tanh_backward(Tensor output_grad, Tensor self) -> Tensor",
-        family=pointwise(),
-        method=False,
-        doc="The gradient of ``gelu_tanh``.",
-    )
-    .array(gelu_tanh_backward_array)
-    .grad(output_grad="gelu_tanh_backward(grad, self)", self=gelu_tanh_curvature)
-    .samples(_binary)
-)
+gelu_tanh_backward = _backward("gelu_tanh", gelu_tanh_slope, gelu_tanh_curvature)
 
 
 def gelu_composite(self: Tensor, *, approximate: str) -> Tensor:

@@ -58,7 +58,7 @@ _bce_logits = _record(
     "_bce_logits(Tensor self, Tensor target)",
     "The binary cross-entropy of ``sigmoid(self)``, exact for large scores.",
     lambda xp, x, target: xp.maximum(x, 0) - target * x + xp.log1p(xp.exp(-xp.abs(x))),
-    "grad * (sigmoid(self) - target)",
+    "grad * (sigmoid(self) * (1 - target) - sigmoid(-self) * target)",
     "-grad * self",
 )
 _soft_margin = _record(

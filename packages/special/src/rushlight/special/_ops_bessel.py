@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from rushlight.plugin import Op
 
-from ._records import library, unary
+from ._records import far_slope, library, unary
 
 _SEGMENTS = "polynomials on segments; beyond 8 in 1/x (DLMF 10.17, 10.40)."
 
@@ -29,7 +30,7 @@ def _i1(name: str) -> Op:
         name,
         "Modified Bessel function of the first kind, order 1.",
         (0, 9),
-        "grad * where(self == 0, 0.5, i0(self) - result / self)",
+        lambda grad, self, result: grad * (i0.operator(self) - _quotient(self, result, 1)),
         "rushlight.tensor([0.0, 2.0]) -> tensor([0.0000, 1.5906])",
         scipy="i1",
         source=_SEGMENTS,
@@ -44,7 +45,7 @@ i0e = unary(
     "i0e",
     "Scaled modified Bessel function exp(-|x|) I0(x).",
     (-9, 9),
-    "grad * (i1e(self) - sgn(self) * result)",
+    lambda grad, self, result: grad * _scaled_slope(self, i1e.operator(self) - self.sgn() * result, _I0E, odd=True),
     "rushlight.tensor([0.0, 1000.0]) -> tensor([1.0000, 0.0126])",
     source=_SEGMENTS,
 )
@@ -52,7 +53,7 @@ i1e = unary(
     "i1e",
     "Scaled modified Bessel function exp(-|x|) I1(x).",
     (-9, 9),
-    "grad * where(self == 0, 0.5, i0e(self) - result * (sgn(self) + 1 / self))",
+    lambda grad, self, result: grad * _i1e_slope(self, result),
     "rushlight.tensor([0.0, 1000.0]) -> tensor([0.0000, 0.0126])",
     source=_SEGMENTS,
 )
@@ -78,7 +79,7 @@ scaled_modified_bessel_k0 = unary(
     "scaled_modified_bessel_k0",
     "Scaled modified Bessel function exp(x) K0(x).",
     (0.1, 9),
-    "grad * (result - scaled_modified_bessel_k1(self))",
+    lambda grad, self, result: grad * _scaled_slope(self, result - scaled_modified_bessel_k1.operator(self), _K0E),
     "rushlight.tensor([0.0, 1000.0]) -> tensor([   inf, 0.0396])",
     scipy="k0e",
 )
@@ -86,7 +87,9 @@ scaled_modified_bessel_k1 = unary(
     "scaled_modified_bessel_k1",
     "Scaled modified Bessel function exp(x) K1(x).",
     (0.1, 9),
-    "grad * (result * (1 - 1 / self) - scaled_modified_bessel_k0(self))",
+    lambda grad, self, result: (
+        grad * _scaled_slope(self, result * (1 - 1 / self) - scaled_modified_bessel_k0.operator(self), _K1E)
+    ),
     "rushlight.tensor([0.0, 1000.0]) -> tensor([   inf, 0.0396])",
     scipy="k1e",
 )
@@ -103,7 +106,7 @@ bessel_j1 = unary(
     "bessel_j1",
     "Bessel function of the first kind, order 1.",
     (-20, 20),
-    "grad * where(self == 0, 0.5, bessel_j0(self) - result / self)",
+    lambda grad, self, result: grad * (bessel_j0.operator(self) - _quotient(self, result, -1)),
     "rushlight.tensor([0.0, 2.0]) -> tensor([0.0000, 0.5767])",
     scipy="j1",
     source=_SEGMENTS,
@@ -121,7 +124,7 @@ bessel_y1 = unary(
     "bessel_y1",
     "Bessel function of the second kind, order 1; NaN below zero, minus infinity at it.",
     (0.1, 20),
-    "grad * (bessel_y0(self) - result / self)",
+    "grad * where(self == 0, inf, bessel_y0(self) - result / self)",
     "rushlight.tensor([0.0, 2.0]) -> tensor([   -inf, -0.1070])",
     scipy="y1",
     source=_SEGMENTS,
@@ -147,10 +150,48 @@ _airy_ai_prime = unary(
     "_airy_ai_prime",
     "Derivative of Airy's function Ai.",
     (-12, 6),
-    "grad * self * airy_ai(self)",
+    "grad * where(isinf(self), 0, self) * airy_ai(self)",
     "rushlight.tensor([0.0, 1.0]) -> tensor([-0.2588, -0.1591])",
     array=lambda xp, x: library(x, "airy")(x)[1],
 )
+
+
+def _hankel(order: int, sign: int, factor: float) -> list[float]:
+    """The first 18 coefficients of a scaled Bessel function in x^-(1/2 + k), DLMF 10.40.1 and 10.40.2."""
+    coefficients = [factor]
+    for k in range(1, 18):
+        coefficients.append(coefficients[-1] * sign * (4 * order * order - (2 * k - 1) ** 2) / (8 * k))
+    return coefficients
+
+
+_I0E, _I1E = (_hankel(order, -1, 1 / math.sqrt(2 * math.pi)) for order in (0, 1))
+_K0E, _K1E = (_hankel(order, 1, math.sqrt(math.pi / 2)) for order in (0, 1))
+
+
+def _scaled_slope(x: Any, near: Any, coefficients: list[float], odd: bool = False) -> Any:
+    """The derivative of a scaled function: a difference that cancels far out, where the series serves."""
+    far = x.abs() > 40
+    beyond = far_slope(x.abs().where(far, 40), coefficients, 0.5, 1)
+    return (beyond * x.sgn() if odd else beyond).where(far, near)
+
+
+def _i1e_slope(x: Any, value: Any) -> Any:
+    near = i0e.operator(x) - value * x.sgn() - _quotient(x, value, 1, (-x.abs()).exp())
+    return _scaled_slope(x, near, _I1E)
+
+
+def _quotient(x: Any, value: Any, sign: int, scale: Any = 1) -> Any:
+    """I1(x) / x, or J1(x) / x for sign -1, times a scale that `value` has.
+
+    Near 0 by its series (DLMF 10.2.2), whose derivatives do not cancel.
+    """
+    near = x.abs() < 1
+    z = x.where(near, 0) ** 2 * (sign / 4)
+    series = 1.0
+    for k in range(9, 0, -1):
+        series = 1 + z / (k * (k + 1)) * series
+    finite = x.isfinite()
+    return (series * scale / 2).where(near, value.where(finite, 0) / x.where(finite & ~near, 1))
 
 
 def _spherical_slope(x: Any, value: Any) -> Any:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from rushlight.plugin import Op
 
-from ._records import library, unary
+from ._records import far_slope, library, unary
 
 _SLOPE = f"{2 / math.sqrt(math.pi)!r}"  # of erf at 0
 _DENSITY = f"{math.sqrt(2 * math.pi)!r}"
@@ -15,7 +16,7 @@ erf = unary(
     "erf",
     "Error function, 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.",
     (-3, 3),
-    f"grad * {_SLOPE} * exp(-(self * self))",
+    f"grad * {_SLOPE} * exp(-(clamp(self, -28, 28) ** 2))",
     "rushlight.tensor([0.0, 1.0]) -> tensor([0.0000, 0.8427])",
     aliases=("erf",),
     inplace=True,
@@ -24,7 +25,7 @@ erfc = unary(
     "erfc",
     "Complementary error function 1 - erf(x), to full relative accuracy where it is small.",
     (-3, 3),
-    f"-grad * {_SLOPE} * exp(-(self * self))",
+    f"-grad * {_SLOPE} * exp(-(clamp(self, -28, 28) ** 2))",
     "rushlight.tensor([0.0, 1.0]) -> tensor([1.0000, 0.1573])",
     aliases=("erfc",),
     inplace=True,
@@ -34,14 +35,15 @@ erfcx = unary(
     "erfcx",
     "Scaled complementary error function exp(x^2) erfc(x).",
     (-2, 20),
-    f"grad * (2 * self * result - {_SLOPE})",
+    lambda grad, self, result: grad * _erfcx_slope(self, result),
     "rushlight.tensor([0.0, 30.0]) -> tensor([1.0000, 0.0188])",
 )
 logerfc = unary(
     "logerfc",
     "Logarithm of erfc(x), finite for all finite x.",
     (-3, 9),
-    f"-grad * {_SLOPE} / erfcx(self)",
+    f"grad * where(self > 1e8, -2 * self, {-2 / math.sqrt(math.pi)!r} * where(self < 0, "
+    "exp(-(clamp(self, -28, 0) ** 2)) / erfc(clamp(self, max=0)), 1 / erfcx(clamp(self, 0, 1e8))))",
     "rushlight.tensor([0.0, 30.0]) -> tensor([  -0.0000, -903.9741])",
     array=lambda xp, x: library(x, "log_ndtr")(-math.sqrt(2) * x) + math.log(2),
 )
@@ -49,7 +51,7 @@ logerfcx = unary(
     "logerfcx",
     "Logarithm of erfcx(x), finite for all finite x.",
     (-3, 9),
-    f"grad * (2 * self - {_SLOPE} / erfcx(self))",
+    lambda grad, self: grad * _logerfcx_slope(self),
     "rushlight.tensor([0.0, 30.0]) -> tensor([ 0.0000, -3.9741])",
     array=lambda xp, x: xp.where(x > -9, xp.log(library(x, "erfcx")(x)), x * x + math.log(2)),
 )
@@ -74,7 +76,7 @@ ndtr = unary(
     "ndtr",
     "Distribution function of the standard normal distribution.",
     (-4, 4),
-    f"grad * exp(-0.5 * self * self) / {_DENSITY}",
+    f"grad * exp(-0.5 * clamp(self, -40, 40) ** 2) / {_DENSITY}",
     "rushlight.tensor([-30.0, 0.0, 1.0], dtype=rushlight.float64)"
     " -> tensor([4.9067e-198, 5.0000e-01, 8.4134e-01], dtype=torch.float64)",
 )
@@ -89,8 +91,30 @@ log_ndtr = unary(
     "log_ndtr",
     "Logarithm of `ndtr`, finite for all finite x.",
     (-9, 4),
-    f"grad * {math.sqrt(2 / math.pi)!r} / erfcx(clamp(self * {-math.sqrt(0.5)!r}, -26.0))",
+    f"grad * where(self < -1e8, -self, {math.sqrt(2 / math.pi)!r} * where(self > 0, "
+    "exp(-0.5 * clamp(self, 0, 40) ** 2) / (2 * ndtr(clamp(self, min=0))), "
+    f"1 / erfcx(clamp(self, -1e8, 0) * {-math.sqrt(0.5)!r})))",
     "rushlight.tensor([-30.0, 0.0]) -> tensor([-454.3213,   -0.6931])",
 )
+
+
+# erfcx(x) = sum_k c[k] x^-(1 + 2 k), DLMF 7.12.1
+_ERFCX = [1 / math.sqrt(math.pi)]
+for _k in range(1, 18):
+    _ERFCX.append(_ERFCX[-1] * (1 - 2 * _k) / 2)
+
+
+def _erfcx_slope(x: Any, value: Any) -> Any:
+    far = x > 8
+    near = 2 * x.where(~far, 0) * value - 2 / math.sqrt(math.pi)
+    return far_slope(x.where(far, 8), _ERFCX, 1, 2).where(far, near)
+
+
+def _logerfcx_slope(x: Any) -> Any:
+    right, left = x.clamp(0, 1e8), x.clamp(-28, 0)
+    value = erfcx.operator(right)
+    beyond = 2 * x - 2 / math.sqrt(math.pi) * (-left * left).exp() / erfc.operator(left)
+    return (-1 / x).where(x > 1e8, (_erfcx_slope(right, value) / value).where(x > 0, beyond))
+
 
 OPS = [value for value in globals().values() if isinstance(value, Op)]

@@ -11,7 +11,7 @@ import rushlight
 from rushlight.plugin import COMPOSITE, Op, Sample, pointwise
 
 from ._ops_gamma import gammaln
-from ._records import document, host, samples, scipy_reference, slope
+from ._records import document, far_slope, host, samples, scipy_reference, slope
 
 OPS: list[Op] = []
 Above = tuple[float | None]  # a gradient by `slope`, with its argument
@@ -168,6 +168,30 @@ _function(
 )
 
 
+# dawsn(x) = sum_k c[k] x^-(1 + 2 k), DLMF 7.12.2 with the sign of 7.5.1
+_DAWSN = [0.5]
+for _k in range(1, 18):
+    _DAWSN.append(_DAWSN[-1] * (2 * _k - 1) / 2)
+
+
+def _dawsn_slope(x: Any, value: Any) -> Any:
+    if x.is_complex():
+        return (1 - 2 * x * value).conj()
+    far = x.abs() > 8
+    near = 1 - 2 * x.where(~far, 0) * value
+    return far_slope(x.abs().where(far, 8), _DAWSN, 1, 2).where(far, near)
+
+
+def _spence_slope(x: Any) -> Any:
+    t = x - 1
+    near = t.abs() < 0.1  # where log(x) / (1 - x) is a series, whose derivatives do not cancel
+    small, series = t.where(near, 0), 0.0
+    for k in range(18, 0, -1):
+        series = 1 / k - small * series
+    value = (-series).where(near, x.log() / -t.where(~near, 1))
+    return value.conj() if value.is_complex() else value
+
+
 def _trigamma(z: Any) -> Any:
     """The derivative of digamma, by reflection, fifteen steps up and the asymptotic series: of any order, of any z."""
     import rushlight
@@ -247,14 +271,16 @@ _function(
     "Complete elliptic integral of the first kind, of the parameter m.",
     {"m": (0.1, 0.9)},
     "rushlight.tensor([0.0, 0.5]) -> tensor([1.5708, 1.8541])",
-    m="grad * where(m == 0, pi / 8, (ellipe(m) / (1 - m) - result) / (2 * m))",
+    m="grad * where(abs(m) < 0.2, pi / 8 * hyp2f1(0 * m + 1.5, 1.5, 2, clamp(m, -0.2, 0.2)), "
+    "(ellipe(m) / (1 - m) - result) / (2 * m))",
 )
 _function(
     "ellipe",
     "Complete elliptic integral of the second kind, of the parameter m.",
     {"m": (0.1, 0.9)},
     "rushlight.tensor([0.0, 0.5]) -> tensor([1.5708, 1.3506])",
-    m="grad * where(m == 0, -pi / 8, (result - ellipk(m)) / (2 * m))",
+    m="grad * where(abs(m) < 0.2, -pi / 8 * hyp2f1(0 * m + 0.5, 1.5, 2, clamp(m, -0.2, 0.2)), "
+    "(result - ellipk(m)) / (2 * m))",
 )
 _function(
     "ellipkinc",
@@ -300,14 +326,14 @@ _function(
     "Dawson's integral, exp(-x^2) times the integral of exp(t^2) from 0 to x.",
     {"x": (-4.0, 4.0)},
     "rushlight.tensor([0.5, 2.0]) -> tensor([0.4244, 0.3013])",
-    x="grad * conj(1 - 2 * x * result)",
+    x=lambda grad, x, result: grad * _dawsn_slope(x, result),
 )
 _function(
     "spence",
     "Spence's function, the integral of log(t) / (1 - t) from 1 to x.",
     {"x": (0.1, 4.0)},
     "rushlight.tensor([0.0, 2.0]) -> tensor([ 1.6449, -0.8225])",
-    x="grad * conj(where(x == 1, -1, log(x) / (1 - x)))",
+    x=lambda grad, x: grad * _spence_slope(x),
 )
 _function(
     "kolmogorov",

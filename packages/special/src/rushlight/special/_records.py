@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -124,6 +124,20 @@ def unary(
     if grad is not NotImplemented:
         op.grad(self=grad)
     return op.samples(samples(range_), reference or (None if array else scipy_reference(scipy or name)))
+
+
+def far_slope(x: Any, coefficients: Sequence[float], power: float, step: int) -> Any:
+    """The derivative of ``sum_k coefficients[k] x^-(power + k step)``, an asymptotic series, for large x > 0.
+
+    Rules that subtract a function from its derivative's other half lose there what this keeps.
+    """
+    factors = [-(power + k * step) * c for k, c in enumerate(coefficients)]
+    inverse = 1 / x
+    variable = inverse * inverse if step == 2 else inverse
+    total = factors[-1] * variable
+    for factor in factors[-2:0:-1]:
+        total = (total + factor) * variable
+    return (total + factors[0]) * x ** -(power + 1)
 
 
 def slope(op: Op, at: int, *, above: float | None = 0) -> Callable[..., Any]:
