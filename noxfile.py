@@ -220,6 +220,24 @@ def opencl(session: nox.Session) -> None:
     session.run("pytest", "-q", "--pyargs", "rushlight.testing.conformance", "--device=opencl", table, *chosen)
 
 
+@nox.session(requires=[BUILT], default=False)
+def arrayapi(session: nox.Session) -> None:
+    """Run the conformance suite on devices of array-api-strict and dpnp; dpnp's take ten minutes."""
+    install_wheels(session, *PROJECTS)
+    session.install("hatchling", *test_requirements("core"))
+    try:
+        session.install("--no-build-isolation", "./examples/backends/arrayapi[strict,dpnp]")
+    except nox.command.CommandFailed:
+        session.skip("dpnp cannot be installed here: it has no wheel for this system")
+    opencl_of_processor = Path(session.virtualenv.location) / "lib" / "libintelocl.so"
+    if opencl_of_processor.exists():
+        session.env["OCL_ICD_FILENAMES"] = str(opencl_of_processor)
+    session.run("pytest", "-q", "examples/backends/arrayapi/tests")
+    chosen = session.posargs or ["-k", "float32 or int64 or bool"]
+    for device in ("strict", "dpnp"):
+        session.run("pytest", "-q", "--pyargs", "rushlight.testing.conformance", f"--device={device}", *chosen)
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check the style of Python (ruff) and C++ (clang-format)."""

@@ -1,8 +1,9 @@
-"""Tools for tests: closeness of tensors, samples of operators, and the conformance suite for any device."""
+"""Tools for tests and backends: closeness, samples of operators, the conformance suite, devices of array libraries."""
 
 from __future__ import annotations
 
 from .._op import Sample
+from ._array_api import arrayapi_backend
 from ._comparison import assert_allclose, assert_close
 from ._dtypes import (
     all_types,
@@ -31,6 +32,7 @@ __all__ = [
     "all_types_and",
     "all_types_and_complex",
     "all_types_and_complex_and",
+    "arrayapi_backend",
     "assert_allclose",
     "assert_close",
     "complex_types",

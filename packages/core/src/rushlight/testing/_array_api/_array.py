@@ -1,0 +1,378 @@
+"""Strided arrays over the arrays of a library that follows the Python array API standard."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ._namespace import Namespace
+
+BOOL, INT64 = np.dtype("bool"), np.dtype("int64")
+
+
+def _operators(ufunc: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """The methods `x + y` and `y + x` of a ufunc of two arguments."""
+    return lambda a, b: a.xp.apply(ufunc, a, b), lambda a, b: a.xp.apply(ufunc, b, a)
+
+
+class Memory:
+    """What tensors of one storage look at.
+
+    The library's arrays are never written to: a write replaces `elements`. So it does not matter which functions of the
+    library return views, nor whether its arrays can change at all; a write to a part costs as much as one to the whole.
+
+    Attributes:
+        xp: The namespace.
+        nbytes: Size in bytes.
+        elements: An array of the library with one dimension; None where nothing has been written yet.
+        dtype: NumPy's dtype of the elements.
+    """
+
+    __slots__ = ("dtype", "elements", "nbytes", "xp")
+
+    def __init__(self, xp: Namespace, nbytes: int, elements: Any = None, dtype: np.dtype[Any] = BOOL) -> None:
+        self.xp = xp
+        self.nbytes = nbytes
+        self.elements = elements
+        self.dtype = dtype
+
+    def length(self, dtype: np.dtype[Any]) -> int:
+        """How many elements of a dtype there are."""
+        return -(-self.nbytes // dtype.itemsize)
+
+    def read(self, dtype: np.dtype[Any]) -> Any:
+        """The elements; the standard cannot reinterpret them as another dtype, so the host does."""
+        if self.elements is None:
+            self.write(self.xp.native_full((self.length(dtype),), 0, dtype), dtype)
+        elif self.dtype != dtype:
+            raw = np.zeros(self.length(dtype) * dtype.itemsize, np.uint8)
+            host = self.xp.to_host(self.elements).view(np.uint8)
+            raw[: host.size] = host[: raw.size]
+            self.write(self.xp.from_host(raw.view(dtype)), dtype)
+        return self.elements
+
+    def write(self, elements: Any, dtype: np.dtype[Any]) -> None:
+        self.elements = elements
+        self.dtype = dtype
+
+
+class Array:
+    """A window on memory, with NumPy's methods as far as array kernels use them.
+
+    Attributes:
+        memory: What it is a window on.
+        dtype: NumPy's dtype.
+        shape: Sizes.
+        strides: Elements from one to the next in each dimension.
+        offset: Elements before the first one.
+    """
+
+    __slots__ = ("dtype", "memory", "offset", "shape", "strides")
+    __array_ufunc__ = None  # np.float64(2) * array asks the array
+    __hash__ = object.__hash__
+
+    def __init__(
+        self, memory: Memory, dtype: np.dtype[Any], shape: Sequence[int], strides: Sequence[int], offset: int = 0
+    ) -> None:
+        self.memory = memory
+        self.dtype = dtype
+        self.shape = tuple(shape)
+        self.strides = tuple(strides)
+        self.offset = offset
+
+    # -- its shape and memory
+
+    @property
+    def xp(self) -> Namespace:
+        return self.memory.xp
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def T(self) -> Array:
+        return self.transpose()
+
+    @property
+    def real(self) -> Array:
+        return self.xp.real(self)
+
+    @property
+    def imag(self) -> Array:
+        return self.xp.imag(self)
+
+    def values(self) -> Any:
+        """The library's array of its elements."""
+        elements, library = self.memory.read(self.dtype), self.xp.library
+        if not self.is_contiguous():
+            return self.xp.native_take(elements, self.places())
+        if self.size != elements.shape[0]:
+            elements = elements[self.offset : self.offset + self.size]
+        return library.reshape(elements, self.shape)
+
+    def places(self) -> Any:
+        """Where in memory its elements are, as an array of the library."""
+        axes = [np.arange(n) * s for n, s in zip(self.shape, self.strides, strict=True)]
+        grid = np.ix_(*axes) if axes else ()
+        return self.xp.from_host(np.asarray(sum(grid, np.full(self.shape, self.offset))))
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements follow each other in memory."""
+        expected = row_major(self.shape)
+        return all(n == 1 or s == e for n, s, e in zip(self.shape, self.strides, expected, strict=True))
+
+    def window(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Array:
+        """A view of the same memory; `offset` counts from the first element."""
+        return Array(self.memory, self.dtype, shape, strides, self.offset + offset)
+
+    def copy(self) -> Array:
+        """The elements in memory of their own."""
+        return self.xp.wrap(self.values(), self.dtype)
+
+    def reshape(self, *shape: Any) -> Array:
+        shape = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        known = math.prod(n for n in shape if n >= 0)
+        shape = tuple(n if n >= 0 else self.size // max(known, 1) for n in shape)
+        if math.prod(shape) != self.size:
+            raise ValueError(f"cannot reshape array of size {self.size} into shape {shape}")
+        whole = self if self.is_contiguous() else self.copy()
+        return whole.window(shape, row_major(shape))
+
+    def transpose(self, *axes: int) -> Array:
+        order = axes or tuple(reversed(range(self.ndim)))
+        return self.window([self.shape[d] for d in order], [self.strides[d] for d in order])
+
+    def broadcast_to(self, shape: Sequence[int]) -> Array:
+        shape, lead = tuple(shape), len(shape) - self.ndim
+        if lead < 0 or any(n not in (1, m) for n, m in zip(self.shape, shape[max(lead, 0) :], strict=True)):
+            raise ValueError(f"cannot broadcast an array of shape {self.shape} to {shape}")
+        strides = [0 if n == 1 else s for n, s in zip(self.shape, self.strides, strict=True)]
+        return self.window(shape, [0] * lead + strides)
+
+    # -- to the host
+
+    def item(self) -> Any:
+        return self.xp.to_host(self.values()).item()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise TypeError(f"{self.xp.name}: this array lives on the device. Copy it to the host first.")
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        return int(self.item().__index__())
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    # -- elements
+
+    def astype(self, dtype: Any) -> Array:
+        to = np.dtype(dtype)
+        return self.xp.wrap(self.xp.native(self, to), to)
+
+    def __matmul__(self, other: Array) -> Array:
+        return self.xp.matmul(self, other)
+
+    def __getitem__(self, key: Any) -> Array:
+        view, places = self._select(key)
+        if places is None:
+            return view
+        found = self.xp.native_take(self.memory.read(self.dtype), places.values())
+        return self.xp.wrap(found, self.dtype)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        view, places = self._select(key)
+        shape = view.shape if places is None else places.shape
+        value = self.xp.asarray(value, self.dtype)
+        while value.ndim > len(shape) and value.shape[0] == 1:
+            value = value[0]
+        values = self.xp.library.reshape(value.broadcast_to(shape).values(), (-1,))
+        memory, size = self.memory, math.prod(shape)
+        if places is not None or not view.is_contiguous():
+            self._scatter(view.places() if places is None else places.values(), values)
+        elif size == memory.length(self.dtype):
+            memory.write(values, self.dtype)
+        elif size:
+            old = memory.read(self.dtype)
+            memory.write(self.xp.library.concat([old[: view.offset], values, old[view.offset + size :]]), self.dtype)
+
+    def change_at(self, key: Any, value: Any, change: str) -> None:
+        """Combines elements that a key selects with others by a ufunc, again where it selects one again."""
+        view, places = self._select(key)
+        value = self.xp.asarray(value, self.dtype)
+        where = view.places() if places is None else places.values()
+        values = value.broadcast_to(where.shape).values()
+        self._scatter(where, self.xp.library.reshape(values, (-1,)), change)
+
+    def _scatter(self, places: Any, values: Any, change: str | None = None) -> None:
+        """Writes values to places, the last one where several go to one; with `change` what it makes of old and new."""
+        library, xp = self.xp.library, self.xp
+        places = library.reshape(places, (-1,))
+        n = places.shape[0]
+        if not n:
+            return
+        order = library.argsort(places, stable=True)
+        places, values = library.take(places, order), library.take(values, order)
+        step = 1
+        while change and step < n:  # W. D. Hillis and G. L. Steele (1986): the last of equals gets the sum of them all
+            same = places[step:] == places[:-step]
+            both = xp.native_call(change, self.dtype, values[:-step], values[step:])
+            values = library.concat([values[:step], library.where(same, both, values[step:])])
+            step *= 2
+        old = self.memory.read(self.dtype)
+        cells = xp.native_arange(old.shape[0])
+        last = library.searchsorted(places, cells, side="right") - xp.native(1, INT64)
+        last = library.maximum(last, xp.native(0, INT64))
+        new = library.take(values, last)
+        new = xp.native_call(change, self.dtype, old, new) if change else new
+        self.memory.write(library.where(library.take(places, last) == cells, new, old), self.dtype)
+
+    def _select(self, key: Any) -> tuple[Array, Array | None]:
+        """The view that a key selects; where there is none because of arrays in it, the places of its elements.
+
+        Args:
+            key: As NumPy takes it: numbers, slices, None, Ellipsis, arrays of integers and masks.
+        """
+        keys = self._expand(key)
+        shape: list[int] = []
+        strides: list[int] = []
+        steps: list[Array] = []  # what the arrays among the keys add to the place
+        offset, d, front, apart = self.offset, 0, None, False
+        for k, each in enumerate(keys):
+            if each is None or isinstance(each, bool):
+                shape.append(1 if each is None else int(each))
+                strides.append(0)
+                continue
+            n, s = self.shape[d], self.strides[d]
+            if isinstance(each, slice):
+                start, stop, step = each.indices(n)
+                shape.append(len(range(start, stop, step)))
+                strides.append(s * step)
+                offset += s * start if shape[-1] else 0
+            elif isinstance(each, Array):
+                apart |= front is not None and not isinstance(keys[k - 1], Array)
+                front = len(shape) if front is None else front
+                steps.append(self._checked(each.astype(INT64), d) * s)
+            else:
+                offset += s * int(self._checked(each.__index__(), d))
+            d += 1
+        view = self.window(shape, strides, offset - self.offset)
+        if front is None:
+            return view, None
+        front = 0 if apart else front
+        whole = sum(steps[1:], steps[0])
+        chosen = whole.shape
+        whole = whole.reshape(*chosen, *[1] * (len(shape) - front))
+        rest = self.xp.wrap(view.places(), INT64)
+        rest = rest.reshape(*shape[:front], *[1] * len(chosen), *shape[front:])
+        return view, whole + rest
+
+    def _expand(self, key: Any) -> list[Any]:
+        """The parts of a key, one for each dimension beside those that add one: None, and bool for 0-d masks."""
+        keys: list[Any] = []
+        for each in key if isinstance(key, tuple) else (key,):
+            each = self.xp.asarray(each) if isinstance(each, list) else each
+            if isinstance(each, Array) and each.dtype == BOOL:
+                keys += self.xp.nonzero(each) if each.ndim else [bool(each)]
+            else:
+                keys.append(each)
+        if not any(each is Ellipsis for each in keys):
+            keys.append(Ellipsis)
+        at = next(i for i, each in enumerate(keys) if each is Ellipsis)
+        named = sum(not (each is None or each is Ellipsis or isinstance(each, bool)) for each in keys)
+        if named > self.ndim:
+            raise IndexError(f"too many indices: the array has {self.ndim} dimensions, but {named} were indexed")
+        keys[at : at + 1] = [slice(None)] * (self.ndim - named)
+        return keys
+
+    def _checked(self, index: Any, d: int) -> Any:
+        """An index or an array of them, counted from the front."""
+        n = self.shape[d]
+        outside = (index < -n) | (index >= n)
+        if outside.any() if isinstance(outside, Array) else outside:
+            raise IndexError(f"index {index} is out of bounds for dimension {d} with size {n}")
+        return self.xp.where(index < 0, index + n, index) if isinstance(index, Array) else index % n
+
+    # -- operators
+
+    __add__, __radd__ = _operators("add")
+    __sub__, __rsub__ = _operators("subtract")
+    __mul__, __rmul__ = _operators("multiply")
+    __truediv__, __rtruediv__ = _operators("divide")
+    __floordiv__, __rfloordiv__ = _operators("floor_divide")
+    __mod__, __rmod__ = _operators("remainder")
+    __pow__, __rpow__ = _operators("power")
+    __and__, __rand__ = _operators("bitwise_and")
+    __or__, __ror__ = _operators("bitwise_or")
+    __xor__, __rxor__ = _operators("bitwise_xor")
+    __lshift__, __rlshift__ = _operators("left_shift")
+    __rshift__, __rrshift__ = _operators("right_shift")
+    __lt__, __gt__ = _operators("less")
+    __le__, __ge__ = _operators("less_equal")
+
+    def __eq__(self, other: Any) -> Any:
+        return self.xp.apply("equal", self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self.xp.apply("not_equal", self, other)
+
+    def __neg__(self) -> Array:
+        return self.xp.apply("negative", self)
+
+    def __pos__(self) -> Array:
+        return self.xp.apply("positive", self)
+
+    def __abs__(self) -> Array:
+        return self.xp.apply("absolute", self)
+
+    def __invert__(self) -> Array:
+        return self.xp.apply("invert", self)
+
+    # -- reductions, as methods
+
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
+        return self.xp.sum(self, axis, dtype, keepdims)
+
+    def any(self, axis: Any = None, keepdims: bool = False) -> Array:
+        return self.xp.any(self, axis, keepdims)
+
+    def all(self, axis: Any = None, keepdims: bool = False) -> Array:
+        return self.xp.all(self, axis, keepdims)
+
+    def max(self, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Array:
+        return self.xp.max(self, axis, keepdims, initial)
+
+    def min(self, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Array:
+        return self.xp.min(self, axis, keepdims, initial)
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a contiguous array."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
