@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <mutex>
+#include <numeric>
+#include <thread>
 
 #include "kernel.h"
 
@@ -51,6 +54,14 @@ void multiply(int64_t m, int64_t n, int64_t k, double alpha, Matrix<T> a, Matrix
   api->gemm(kDType<T>, g);
 }
 
+// C -= A B for A (m, k) and B (k, n).
+template <class T>
+void subtract(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, Matrix<T> c) {
+  constexpr int64_t kInPlace = 128;  // the largest k for which copies of A and B are not worth it
+  if (k > kInPlace || a.row != 1 || b.row != 1 || c.row != 1) return multiply<T>(m, n, k, -1, a, b, 1, c);
+  sweeps<T>().subtract(m, n, k, a.data, a.column, b.data, b.column, c.data, c.column);
+}
+
 // The matrix itself, or where it is to be conjugate, a copy in `memory` with the same order of elements.
 template <class T>
 Matrix<T> conjugate(Matrix<T> a, int64_t m, int64_t n, std::vector<T>& memory) {
@@ -66,17 +77,22 @@ Matrix<T> conjugate(Matrix<T> a, int64_t m, int64_t n, std::vector<T>& memory) {
   return copy;
 }
 
-// body(begin, end) over columns, on the core's threads, a piece for each: the larger are the products of a piece.
+// body(i) for i < pieces on the core's threads.
 template <class F>
-void over_columns(int64_t n, F&& body) {
-  const int64_t pieces = std::min<int64_t>(api->num_threads(), (n + 31) / 32);
-  const auto piece = [&](int64_t i) { body(n * i / pieces, n * (i + 1) / pieces); };
+void over_pieces(int64_t pieces, const F& body) {
   api->parallel_for(
       0, pieces, 1,
       [](void* f, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) (*static_cast<decltype(piece)*>(f))(i);
+        for (int64_t i = begin; i < end; ++i) (*static_cast<const F*>(f))(i);
       },
-      const_cast<void*>(static_cast<const void*>(&piece)));
+      const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+// body(begin, end) over columns, a piece for each thread: the larger are the products of a piece.
+template <class F>
+void over_columns(int64_t n, F&& body) {
+  const int64_t pieces = std::min<int64_t>(api->num_threads(), (n + 31) / 32);
+  over_pieces(pieces, [&](int64_t i) { body(n * i / pieces, n * (i + 1) / pieces); });
 }
 
 // X of op(A) X = B in place of B (n, k), for triangular A; op as BLAS has it: N, T or C.
@@ -89,7 +105,8 @@ void solve_triangle(bool lower, char op, bool unit, int64_t n, int64_t k, T* a, 
       for (int64_t j = 0; j < n; ++j) {
         if (forward ? i < j : i > j) continue;
         const T x = op == 'N' ? a[j * lda + i] : a[i * lda + j];
-        block[j * kTriangle + i] = unit && i == j ? T(1) : op == 'C' ? conj(x) : x;
+        const T value = op == 'C' ? conj(x) : x;
+        block[j * kTriangle + i] = i != j ? value : unit ? T(1) : T(1) / value;
       }
     return lanes<T>().solve_triangle(forward, n, block, k, b, ldb);
   }
@@ -103,11 +120,11 @@ void solve_triangle(bool lower, char op, bool unit, int64_t n, int64_t k, T* a, 
   if (op != 'N') factor = factor.transposed();
   if (forward) {
     solve_triangle(lower, op, unit, first, k, a, lda, b1, ldb);
-    multiply<T>(second, k, first, -1, factor, {b1, ldb}, 1, {b2, ldb});
+    subtract<T>(second, k, first, factor, {b1, ldb}, {b2, ldb});
     solve_triangle(lower, op, unit, second, k, a2, lda, b2, ldb);
   } else {
     solve_triangle(lower, op, unit, second, k, a2, lda, b2, ldb);
-    multiply<T>(first, k, second, -1, factor, {b2, ldb}, 1, {b1, ldb});
+    subtract<T>(first, k, second, factor, {b2, ldb}, {b1, ldb});
     solve_triangle(lower, op, unit, first, k, a, lda, b1, ldb);
   }
 }
@@ -115,60 +132,137 @@ void solve_triangle(bool lower, char op, bool unit, int64_t n, int64_t k, T* a, 
 // Swaps rows of (*, n) by pivots first to last, in that order or, to undo it, from the last on.
 template <class T>
 void swap_rows(int64_t n, T* a, int64_t lda, const int* pivots, int64_t first, int64_t last, bool undo = false) {
-  constexpr int64_t kAtOnce = 8;  // columns for which a pivot is read
-  for (int64_t j = 0; j < n; j += kAtOnce) {
-    const int64_t width = std::min(kAtOnce, n - j);
+  for (int64_t j = 0; j < n; ++j) {
     T* x = a + j * lda;
-    for (int64_t i = first; i < last; ++i) {
-      const int64_t k = undo ? last - 1 - (i - first) : i, with = pivots[k] - 1;
-      if (with == k) continue;
-      for (int64_t c = 0; c < width; ++c) std::swap(x[c * lda + k], x[c * lda + with]);
-    }
+    if (undo)
+      for (int64_t k = last; k-- > first;) std::swap(x[k], x[pivots[k] - 1]);
+    else
+      for (int64_t k = first; k < last; ++k) std::swap(x[k], x[pivots[k] - 1]);
   }
 }
 
-// LAPACK's getrf, by recursion over columns: Toledo, "Locality of reference in LU decomposition with partial pivoting"
-// (1997).
+// LAPACK's getrf of some columns, by recursion: Toledo, "Locality of reference in LU decomposition with partial
+// pivoting" (1997).
 template <class T>
-int factor_panels(int64_t m, int64_t n, T* a, int64_t lda, int* pivots) {
+int factor_panel(int64_t m, int64_t n, T* a, int64_t lda, int* pivots) {
   if (n <= kPanelColumns) return sweeps<T>().lu(m, n, a, lda, pivots);
   const int64_t least = std::min(m, n);
   const int64_t first =
       least <= kPanelColumns ? least : (least / 2 + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
   const int64_t second = n - first;
   T *right = a + first * lda, *below = right + first;
-  int info = factor_panels(m, first, a, lda, pivots);
-  over_columns(second, [&](int64_t begin, int64_t end) {
-    T *x = right + begin * lda, *y = below + begin * lda;
-    swap_rows(end - begin, x, lda, pivots, 0, first);
-    solve_triangle(true, 'N', true, first, end - begin, a, lda, x, lda);
-    multiply<T>(m - first, end - begin, first, -1, {a + first, lda}, {x, lda}, 1, {y, lda});
-  });
+  int info = factor_panel(m, first, a, lda, pivots);
+  swap_rows(second, right, lda, pivots, 0, first);
+  solve_triangle(true, 'N', true, first, second, a, lda, right, lda);
+  subtract<T>(m - first, second, first, {a + first, lda}, {right, lda}, {below, lda});
   if (first == least) return info;
-  const int rest = factor_panels(m - first, second, below, lda, pivots + first);
+  const int rest = factor_panel(m - first, second, below, lda, pivots + first);
   if (!info && rest) info = rest + as_int(first);
   for (int64_t i = first; i < least; ++i) pivots[i] += as_int(first);
-  over_columns(first,
-               [&](int64_t begin, int64_t end) { swap_rows(end - begin, a + begin * lda, lda, pivots, first, least); });
+  swap_rows(first, a, lda, pivots, first, least);
   return info;
 }
 
+// LU of a matrix cut into blocks of columns, which the threads take as they become ready: a block is the next panel as
+// soon as those before it are applied, whatever else is behind.
 template <class T>
-int factor_lu(int64_t m, int64_t n, T* a, int64_t lda, int* pivots) {
-  if (std::min(m, n) >= kBlockedFrom<T>) return factor_panels(m, n, a, lda, pivots);
-  int height = as_int(m), width = as_int(n), ld = leading(lda), info = 0;
-  if (m && n) lapack<T>.getrf(&height, &width, a, &ld, pivots, &info);
-  return info;
+class BlockedLu {
+ public:
+  BlockedLu(int64_t m, int64_t n, T* a, int64_t lda, int* pivots)
+      : m_(m), n_(n), lda_(lda), least_(std::min(m, n)), a_(a), pivots_(pivots), blocks_(parts(n)) {}
+  int factor(bool only_u) {
+    const int64_t threads = std::min<int64_t>(api->num_threads(), as_int(blocks_.size()));
+    over_pieces(threads, [&](int64_t thread) { work(thread, threads); });
+    if (only_u) return info_;
+    over_pieces(parts(least_), [&](int64_t i) {
+      swap_rows(width(i), a_ + i * kWidth * lda_, lda_, pivots_, std::min((i + 1) * kWidth, least_), least_);
+    });
+    return info_;
+  }
+
+ private:
+  static constexpr int64_t kWidth = 32;
+  struct Block {
+    int64_t applied = 0;  // panels
+    bool taken = false;
+  };
+  static int64_t parts(int64_t n) { return (n + kWidth - 1) / kWidth; }
+  int64_t width(int64_t i) const { return std::min(kWidth, n_ - i * kWidth); }
+  bool waits(int64_t i) const {
+    const Block& b = blocks_[static_cast<size_t>(i)];
+    return !b.taken && b.applied < std::min(factored_, i);
+  }
+  // The block that is the next panel, else one of this thread's, whose cache may hold it, else any; -1 for none.
+  int64_t take(int64_t thread, int64_t threads) const {
+    const int64_t n = as_int(blocks_.size());
+    if (factored_ < parts(least_) && !blocks_[static_cast<size_t>(factored_)].taken) return factored_;
+    for (const bool own : {true, false})
+      for (int64_t i = factored_; i < n; ++i)
+        if (own == (i % threads == thread) && waits(i)) return i;
+    return -1;
+  }
+  bool done() const {
+    return factored_ == parts(least_) && std::all_of(blocks_.begin() + factored_, blocks_.end(),
+                                                     [&](const Block& b) { return b.applied == factored_; });
+  }
+  void work(int64_t thread, int64_t threads) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!done()) {
+      const int64_t i = take(thread, threads);
+      if (i < 0) {  // another thread has what all wait for
+        lock.unlock();
+        std::this_thread::yield();
+        lock.lock();
+        continue;
+      }
+      Block& block = blocks_[static_cast<size_t>(i)];
+      const int64_t panels = std::min(factored_, i);
+      block.taken = true;
+      lock.unlock();
+      for (int64_t panel = block.applied; panel < panels; ++panel) apply(panel, i);
+      const bool is_panel = panels == i && i < parts(least_);
+      const int info = is_panel ? factor_next(i) : 0;
+      lock.lock();
+      block.applied = panels;
+      block.taken = false;
+      if (is_panel) ++factored_;
+      if (info && !info_) info_ = info;
+    }
+  }
+  void apply(int64_t panel, int64_t i) {
+    const int64_t row = panel * kWidth, k = std::min(kWidth, least_ - row), n = width(i);
+    T *x = a_ + i * kWidth * lda_ + row, *l = a_ + row * (lda_ + 1);
+    swap_rows(n, x - row, lda_, pivots_, row, row + k);
+    solve_triangle(true, 'N', true, k, n, l, lda_, x, lda_);
+    subtract<T>(m_ - row - k, n, k, {l + k, lda_}, {x, lda_}, {x + k, lda_});
+  }
+  int factor_next(int64_t i) {
+    const int64_t row = i * kWidth;
+    const int info = factor_panel(m_ - row, width(i), a_ + row * (lda_ + 1), lda_, pivots_ + row);
+    for (int64_t k = row; k < std::min(row + kWidth, least_); ++k) pivots_[k] += as_int(row);
+    return info ? info + as_int(row) : 0;
+  }
+
+  int64_t m_, n_, lda_, least_;
+  T* a_;
+  int* pivots_;
+  std::mutex mutex_;  // of what follows
+  std::vector<Block> blocks_;
+  int64_t factored_ = 0;
+  int info_ = 0;
+};
+
+// LAPACK's getrf; of L only what U needs where `only_u`.
+template <class T>
+int factor_lu(int64_t m, int64_t n, T* a, int64_t lda, int* pivots, bool only_u = false) {
+  constexpr int64_t kOnePanel = 64;  // the order up to which a second thread is of no use
+  if (std::min(m, n) <= kOnePanel) return factor_panel(m, n, a, lda, pivots);
+  return BlockedLu<T>(m, n, a, lda, pivots).factor(only_u);
 }
 
 // LAPACK's getrs.
 template <class T>
-void solve_lu(char op, int64_t n, int64_t k, T* lu, int64_t ld, int* pivots, T* b, int64_t ldb) {
-  if (n < kBlockedFrom<T>) {
-    int order = as_int(n), width = as_int(k), ld_a = leading(ld), ld_b = leading(ldb), info = 0;
-    if (n && k) lapack<T>.getrs(&op, &order, &width, lu, &ld_a, pivots, b, &ld_b, &info);
-    return;
-  }
+void solve_lu(char op, int64_t n, int64_t k, T* lu, int64_t ld, const int* pivots, T* b, int64_t ldb) {
   over_columns(k, [=](int64_t begin, int64_t end) {
     const int64_t width = end - begin;
     T* x = b + begin * ldb;
@@ -176,6 +270,24 @@ void solve_lu(char op, int64_t n, int64_t k, T* lu, int64_t ld, int* pivots, T* 
     solve_triangle(op == 'N', op, op == 'N', n, width, lu, ld, x, ldb);
     solve_triangle(op != 'N', op, op != 'N', n, width, lu, ld, x, ldb);
     if (op != 'N') swap_rows(width, x, ldb, pivots, 0, n, true);
+  });
+}
+
+// The inverse (n, n) by columns: those of U^-1 L^-1 in the order of the rows that L U has.
+template <class T>
+void invert_lu(int64_t n, T* lu, int64_t ld, const int* pivots, T* inverse) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  for (int64_t k = 0; k < n; ++k) std::swap(order[static_cast<size_t>(k)], order[static_cast<size_t>(pivots[k] - 1)]);
+  const int64_t threads = api->num_threads(), width = std::min<int64_t>(64, (n + threads - 1) / threads);
+  over_pieces(n ? (n + width - 1) / width : 0, [&](int64_t piece) {
+    const int64_t first = piece * width, columns = std::min(width, n - first);
+    std::vector<T> x(static_cast<size_t>(n * columns));
+    for (int64_t j = 0; j < columns; ++j) x[static_cast<size_t>(j * n + first + j)] = T(1);
+    solve_triangle(true, 'N', true, n - first, columns, lu + first * (ld + 1), ld, x.data() + first, n);
+    solve_triangle(false, 'N', false, n, columns, lu, ld, x.data(), n);
+    for (int64_t j = 0; j < columns; ++j)
+      std::copy_n(x.data() + j * n, n, inverse + order[static_cast<size_t>(first + j)] * n);
   });
 }
 

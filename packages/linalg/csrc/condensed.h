@@ -80,13 +80,7 @@ void over_pieces(int64_t pieces, int64_t n, bool triangle, F&& body) {
                ? n
                : static_cast<int64_t>(static_cast<double>(n) * (triangle ? 1 - std::sqrt(1 - share) : share)) / 4 * 4;
   };
-  const auto piece = [&](int64_t i) { body(i, bound(i), bound(i + 1)); };
-  api->parallel_for(
-      0, pieces, 1,
-      [](void* f, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) (*static_cast<decltype(piece)*>(f))(i);
-      },
-      const_cast<void*>(static_cast<const void*>(&piece)));
+  over_pieces(pieces, [&](int64_t i) { body(i, bound(i), bound(i + 1)); });
 }
 
 // How many threads a sweep of so many elements is worth.

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernel.h"
+#include "blocked.h"
 
 namespace rl {
 
@@ -86,10 +86,8 @@ class Exponential {
       a[i] = even[i] + odd[i];
       even[i] -= odd[i];
     }
-    int order = as_int(n_), info = 0;
-    char trans = 'N';
-    lapack<T>.getrf(&order, &order, even, &order, pivots_.data(), &info);
-    lapack<T>.getrs(&trans, &order, &order, even, &order, pivots_.data(), a, &order, &info);
+    factor_lu(n_, n_, even, n_, pivots_.data());
+    solve_lu('N', n_, n_, even, n_, pivots_.data(), a, n_);
     for (; squarings > 0; --squarings) {
       multiply(a, a, a2);
       std::copy_n(a2, size_, a);
@@ -98,10 +96,7 @@ class Exponential {
 
  private:
   void multiply(const T* x, const T* y, T* to) {
-    char none = 'N';
-    int n = as_int(n_);
-    T one(1), zero(0);
-    lapack<T>.gemm(&none, &none, &n, &n, &n, &one, const_cast<T*>(x), &n, const_cast<T*>(y), &n, &zero, to, &n);
+    rl::multiply<T>(n_, n_, n_, 1, {const_cast<T*>(x), n_}, {const_cast<T*>(y), n_}, 0, {to, n_});
   }
   // The sum of scaled matrices and of the scaled identity; `to` may be one of them.
   void combine(T* to, const std::vector<std::pair<double, const T*>>& terms, double identity) {

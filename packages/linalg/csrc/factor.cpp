@@ -128,33 +128,17 @@ PyObject* inv_any(Call& call, const char* op, bool with_info) {
     const Stack from(a);
     by_dtype(a->dtype, [&](auto zero) {
       using T = decltype(zero);
-      const Lapack<T>& l = lapack<T>;
-      int n = as_int(from.n), ld = leading(n), size = -1, code = 0;
-      T answer;
-      l.getri(&n, &answer, &ld, &n, &answer, &size, &code);
-      size = workspace_size(answer);
+      const int64_t n = from.n;
       for_each(from.count(), 2 * flops<T>(n, n, n), [&](int64_t begin, int64_t end) {
         if (fits_lanes(n, n))
           return lanes<T>().inv(Rows<T>(from, begin, end), n, end - begin, data_of<T>(inverse, begin),
                                 info.data<int32_t>() + begin);
         std::vector<int> pivots(static_cast<size_t>(n));
-        const bool large = n >= kBlockedFrom<T>;
-        std::vector<T> work(static_cast<size_t>(size)), lu(large ? static_cast<size_t>(n) * static_cast<size_t>(n) : 0);
+        std::vector<T> lu(static_cast<size_t>(n * n));
         for (int64_t i = begin; i < end; ++i) {
-          T* m = data_of<T>(inverse, i);
-          if (large) {
-            from.rows(i, lu.data());
-            info.data<int32_t>()[i] = factor_lu<T>(n, n, lu.data(), n, pivots.data());
-            std::fill(m, m + lu.size(), T(0));
-            for (int64_t k = 0; k < n; ++k) m[k * (n + 1)] = T(1);
-            solve_lu<T>('N', n, n, lu.data(), n, pivots.data(), m, n);
-            continue;
-          }
-          from.rows(i, m);
-          int failed = 0, order = n, stride = ld, length = size;
-          if (n) l.getrf(&order, &order, m, &stride, pivots.data(), &failed);
-          if (n && !failed) l.getri(&order, m, &stride, pivots.data(), work.data(), &length, &failed);
-          info.data<int32_t>()[i] = failed;
+          from.rows(i, lu.data());
+          info.data<int32_t>()[i] = factor_lu<T>(n, n, lu.data(), n, pivots.data());
+          invert_lu<T>(n, lu.data(), n, pivots.data(), data_of<T>(inverse, i));
         }
       });
     });
@@ -191,7 +175,7 @@ void with_diagonals(const Tensor* a, F&& body) {
         from.columns(i, lu.data());
       else
         from.rows(i, lu.data());
-      factor_lu(n, n, lu.data(), n, pivots.data());
+      factor_lu(n, n, lu.data(), n, pivots.data(), true);
       bool odd = false;
       for (int64_t k = 0; k < n; ++k) odd ^= pivots[static_cast<size_t>(k)] != k + 1;
       body(i, lu.data(), n + 1, odd);

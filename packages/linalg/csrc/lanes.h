@@ -28,7 +28,7 @@ struct LaneKernels {
   // For m >= n: U (m, n), S descending, V^H; u and vh may be null. `again` is set where it is not accurate enough.
   void (*svd)(const T* a, int64_t m, int64_t n, int64_t count, T* u, R* s, T* vh, int32_t* again);
   // A right-hand side in each lane: X of A X = B in place of B (n, k), by columns, for A lower triangular where
-  // `forward`, else upper, with kTriangle rows in memory.
+  // `forward`, else upper, with kTriangle rows in memory and the inverses of its diagonal in place of that.
   void (*solve_triangle)(bool forward, int64_t n, const T* a, int64_t k, T* b, int64_t ldb);
 };
 

@@ -525,21 +525,16 @@ struct Small {
     };
     for (int64_t c = 0; c < k; c += width) {
       const int64_t rest = least(k - c, width);
+      R* columns = parts(b + c * ldb);
       S x[kTriangle] = {};
       auto* rows = reinterpret_cast<R*>(x);
-      for (int64_t lane = 0; lane < rest; ++lane) {
-        const R* column = parts(b + (c + lane) * ldb);
-        for (int64_t i = 0; i < n * step; ++i) rows[i * width + lane] = column[i];
-      }
+      transpose(columns, ldb * step, rest, n * step, rows, width);
       for (int64_t turn = 0; turn < n; ++turn) {
         const int64_t j = forward ? turn : n - 1 - turn;
-        const S value = x[j] = x[j] * reciprocal(element(j, j));
+        const S value = x[j] = x[j] * element(j, j);
         for (int64_t i = forward ? j + 1 : 0, end = forward ? n : j; i < end; ++i) x[i] = x[i] - element(i, j) * value;
       }
-      for (int64_t lane = 0; lane < rest; ++lane) {
-        R* column = parts(b + (c + lane) * ldb);
-        for (int64_t i = 0; i < n * step; ++i) column[i] = rows[i * width + lane];
-      }
+      transpose(rows, width, n * step, rest, columns, ldb * step);
     }
   }
 

@@ -41,8 +41,7 @@ bool fill(const Tables& from, char t) {
   Lapack<T>& l = lapack<T>;
   constexpr bool c = kComplex<T>;
   PyObject* table = from.lapack;
-  return get(table, t, "potrf", &l.potrf) && get(table, t, "getrf", &l.getrf) && get(table, t, "getri", &l.getri) &&
-         get(table, t, "getrs", &l.getrs) && get(table, t, "sytrf", &l.sytrf) && get(table, t, "sytrs", &l.sytrs) &&
+  return get(table, t, "potrf", &l.potrf) && get(table, t, "sytrf", &l.sytrf) && get(table, t, "sytrs", &l.sytrs) &&
          get(table, t, c ? "hetrf" : "sytrf", &l.hetrf) && get(table, t, c ? "hetrs" : "sytrs", &l.hetrs) &&
          get(table, t, "geqrf", &l.geqrf) && get(table, t, c ? "ungqr" : "orgqr", &l.orgqr) &&
          get(table, t, c ? "unmqr" : "ormqr", &l.ormqr) && get(table, t, c ? "heevd" : "syevd", &l.syevd) &&
@@ -69,7 +68,7 @@ struct Threads {
 void find_threads() {
 #if !defined(_WIN32)
   Dl_info info;
-  if (!dladdr(reinterpret_cast<void*>(lapack<double>.getrf), &info)) return;
+  if (!dladdr(reinterpret_cast<void*>(lapack<double>.potrf), &info)) return;
   void* library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);  // whose dependencies are searched too
   if (!library) return;
   threads.set = reinterpret_cast<void (*)(int)>(dlsym(library, "scipy_openblas_set_num_threads"));

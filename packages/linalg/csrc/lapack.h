@@ -27,9 +27,6 @@ struct Lapack {
   using F = std::conditional_t<kComplex<T>, B, A>*;
 
   void (*potrf)(char* uplo, int* n, T* a, int* lda, int* info);
-  void (*getrf)(int* m, int* n, T* a, int* lda, int* pivots, int* info);
-  void (*getri)(int* n, T* a, int* lda, int* pivots, T* work, int* lwork, int* info);
-  void (*getrs)(char* trans, int* n, int* nrhs, T* a, int* lda, int* pivots, T* b, int* ldb, int* info);
   void (*sytrf)(char* uplo, int* n, T* a, int* lda, int* pivots, T* work, int* lwork, int* info);
   void (*hetrf)(char* uplo, int* n, T* a, int* lda, int* pivots, T* work, int* lwork, int* info);
   void (*sytrs)(char* uplo, int* n, int* nrhs, T* a, int* lda, int* pivots, T* b, int* ldb, int* info);

@@ -15,6 +15,9 @@ template <class T, class R>
 struct SweepKernels {
   // LAPACK's getf2 of (m, n) for n <= kPanelColumns.
   int (*lu)(int64_t m, int64_t n, T* a, int64_t lda, int* pivots);
+  // C -= A B of (m, k) and (k, n), read where they lie: what a copy would cost is not worth it for small k.
+  void (*subtract)(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+                   int64_t ldc);
   // For the columns [begin, end) of the lower triangle of a Hermitian matrix of order n: A -= v w^H + w v^H, then
   // adds to y what these columns, and the rows that they stand for, give of A x. v, w and x are turned; the sum that y
   // (0) and y (1) = y + stride stand for is y (0) + i y (1).

@@ -73,6 +73,83 @@ Number<R, P> adjoint_dot(const Vec<R> (&sums)[P]) {
   return {sum_lanes<R>(sums[0]), P == 2 ? -sum_lanes<R>(sums[P - 1]) : R(0)};
 }
 
+// (-im, re) of the pairs (re, im).
+template <class R>
+RL_INLINE inline Vec<R> turned(Vec<R> x) {
+#if defined(__clang__)
+  Vec<R> swapped;
+  for (int i = 0; i < kLanes<R>; ++i) swapped[i] = x[i ^ 1];
+#else
+  Vec<IntOf<R>> order;
+  repeat<kLanes<R>>([&](auto i) RL_INLINE { order[i.value] = i.value ^ 1; });
+  const Vec<R> swapped = __builtin_shuffle(x, order);
+#endif
+  Vec<R> sign;
+  repeat<kLanes<R>>([&](auto i) RL_INLINE { sign[i.value] = i.value % 2 ? R(1) : R(-1); });
+  return swapped * sign;
+}
+// ---- products
+
+// Real parts of B (k, n), each column P rows of them, and lines of A (m, k).
+template <class R, int P>
+struct Parts {
+  const R* data;
+  int64_t ld;
+  R at(int i, int64_t p) const { return data[i / P * ld + p * P + i % P]; }
+};
+template <class R>
+struct Lines {
+  const R* data;
+  int64_t ld;
+  Vec<R> vec(int64_t p, int j) const { return load(data + p * ld + j * kLanes<R>); }
+  Vec<R> last_vec(int64_t p, int j, int64_t n) const { return load(data + p * ld + j * kLanes<R>, n); }
+};
+
+// C columns of N vectors, of whose last one `last` lanes exist.
+template <class R, int P, int C, int N>
+[[gnu::noinline]] void subtract_tile(int64_t k, Lines<R> a, Parts<R, P> b, R* c, int64_t ldc, int64_t last) {
+  Vec<R> sums[P * C * N];
+  multiply<R, P * C, N>(k, b, a, last, sums);
+  repeat<C * N>([&](auto x) RL_INLINE {
+    constexpr int i = x.value / N, j = x.value % N;
+    Vec<R> sum = sums[P * i * N + j];
+    if constexpr (P == 2) sum += turned<R>(sums[(P * i + P - 1) * N + j]);
+    R* to = c + i * ldc + j * kLanes<R>;
+    if constexpr (j + 1 < N)
+      store(to, load(to) - sum);
+    else
+      store(to, load(to, last) - sum, last);
+  });
+}
+template <class R, int P, int N, int Most>
+void run_subtract_tile(int columns, int64_t k, Lines<R> a, Parts<R, P> b, R* c, int64_t ldc, int64_t last) {
+  if constexpr (Most > 1)
+    if (columns < Most) return run_subtract_tile<R, P, N, Most - 1>(columns, k, a, b, c, ldc, last);
+  subtract_tile<R, P, Most, N>(k, a, b, c, ldc, last);
+}
+
+template <class R, int P, class T>
+void subtract(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc) {
+  constexpr int kMost = kFloatRows / P;
+  constexpr int64_t kHeight = 2 * kLanes<R>;
+  const auto *of_a = reinterpret_cast<const R*>(a), *of_b = reinterpret_cast<const R*>(b);
+  auto* of_c = reinterpret_cast<R*>(c);
+  const int64_t tiles = parts(n, kMost);
+  for (int64_t i = 0; i < m * P; i += kHeight) {
+    const int64_t height = least(m * P - i, kHeight);
+    for (int64_t t = 0; t < tiles; ++t) {
+      const int64_t j = n * t / tiles, columns = n * (t + 1) / tiles - j;
+      const Lines<R> lines{of_a + i, lda * P};
+      const Parts<R, P> block{of_b + j * ldb * P, ldb * P};
+      R* to = of_c + j * ldc * P + i;
+      if (height > kLanes<R>)
+        run_subtract_tile<R, P, 2, kMost>(static_cast<int>(columns), k, lines, block, to, ldc * P, height - kLanes<R>);
+      else
+        run_subtract_tile<R, P, 1, kMost>(static_cast<int>(columns), k, lines, block, to, ldc * P, height);
+    }
+  }
+}
+
 // ---- Hermitian matrices
 
 template <class R, int P, int C>
@@ -199,21 +276,6 @@ void general(int64_t m, int64_t begin, int64_t end, T* a, int64_t lda, int64_t s
 
 // ---- LU of a panel, left-looking: a column takes all that is due from those before it in one pass
 
-// (-im, re) of the pairs (re, im).
-template <class R>
-Vec<R> turned(Vec<R> x) {
-#if defined(__clang__)
-  Vec<R> swapped;
-  for (int i = 0; i < kLanes<R>; ++i) swapped[i] = x[i ^ 1];
-#else
-  Vec<IntOf<R>> order;
-  repeat<kLanes<R>>([&](auto i) RL_INLINE { order[i.value] = i.value ^ 1; });
-  const Vec<R> swapped = __builtin_shuffle(x, order);
-#endif
-  Vec<R> sign;
-  repeat<kLanes<R>>([&](auto i) RL_INLINE { sign[i.value] = i.value % 2 ? R(1) : R(-1); });
-  return swapped * sign;
-}
 template <class R, int P>
 Vec<R> sizes_of(Vec<R> x) {  // LAPACK's measure of pivots
   const Vec<R> size = x < 0 ? -x : x;
@@ -328,6 +390,7 @@ int lu(int64_t m, int64_t n, T* matrix, int64_t lda, int* pivots) {
 template <class R, int P, class K>
 void fill(K& k) {
   k.lu = lu<R, P>;
+  k.subtract = subtract<R, P>;
   k.hermitian = hermitian<R, P>;
   k.general = general<R, P>;
 }
