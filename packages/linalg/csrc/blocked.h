@@ -77,17 +77,6 @@ Matrix<T> conjugate(Matrix<T> a, int64_t m, int64_t n, std::vector<T>& memory) {
   return copy;
 }
 
-// body(i) for i < pieces on the core's threads.
-template <class F>
-void over_pieces(int64_t pieces, const F& body) {
-  api->parallel_for(
-      0, pieces, 1,
-      [](void* f, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) (*static_cast<const F*>(f))(i);
-      },
-      const_cast<void*>(static_cast<const void*>(&body)));
-}
-
 // body(begin, end) over columns, a piece for each thread: the larger are the products of a piece.
 template <class F>
 void over_columns(int64_t n, F&& body) {
@@ -279,7 +268,7 @@ void invert_lu(int64_t n, T* lu, int64_t ld, const int* pivots, T* inverse) {
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), 0);
   for (int64_t k = 0; k < n; ++k) std::swap(order[static_cast<size_t>(k)], order[static_cast<size_t>(pivots[k] - 1)]);
-  const int64_t threads = api->num_threads(), width = std::min<int64_t>(64, (n + threads - 1) / threads);
+  const int64_t threads = api->num_threads(), width = std::min<int64_t>(84, (n + threads - 1) / threads);
   over_pieces(n ? (n + width - 1) / width : 0, [&](int64_t piece) {
     const int64_t first = piece * width, columns = std::min(width, n - first);
     std::vector<T> x(static_cast<size_t>(n * columns));

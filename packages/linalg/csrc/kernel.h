@@ -2,6 +2,7 @@
 #pragma once
 #include <rushlight/api.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <new>
@@ -86,6 +87,34 @@ void check_square(const char* op, const Tensor* a, const char* name = "A");
 void check_floating(const char* op, const Tensor* a);
 void check_same_dtype(const char* op, const Tensor* a, const Tensor* b, const char* a_name, const char* b_name);
 
+const SweepTable& sweep_table();
+template <class T>
+const SweepKernels<T, Real<T>>& sweeps() {
+  if constexpr (std::is_same_v<T, float>) return sweep_table().s;
+  if constexpr (std::is_same_v<T, double>) return sweep_table().d;
+  if constexpr (std::is_same_v<T, std::complex<float>>) return sweep_table().c;
+  if constexpr (std::is_same_v<T, std::complex<double>>) return sweep_table().z;
+}
+
+// body(i) for i < pieces on the core's threads.
+template <class F>
+void over_pieces(int64_t pieces, const F& body) {
+  api->parallel_for(
+      0, pieces, 1,
+      [](void* f, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) (*static_cast<const F*>(f))(i);
+      },
+      const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+// body(begin, end) over parts of n lines of `bytes` bytes: on as many threads as that is worth.
+template <class F>
+void over_parts(int64_t n, int64_t bytes, const F& body) {
+  constexpr int64_t kWorthSharing = 1 << 18;
+  const int64_t pieces = std::max<int64_t>(1, std::min<int64_t>(api->num_threads(), n * bytes / kWorthSharing));
+  over_pieces(pieces, [&](int64_t i) { body(n * i / pieces, n * (i + 1) / pieces); });
+}
+
 // A tensor as matrices one after another, whatever its strides; a batch of other sizes broadcasts to it.
 class Stack {
  public:
@@ -122,15 +151,19 @@ class Stack {
   int64_t m = 1, n = 1, row_step = 0, column_step = 0;
 
  private:
-  // to[j * ld + i] = from[i * inner + j * outer], in tiles that stay in the cache.
+  // to[j * ld + i] = from[i * inner + j * outer]
   template <class T>
   static void copy(const T* from, int64_t inner, int64_t outer, int64_t n_inner, int64_t n_outer, T* to, int64_t ld) {
-    constexpr int64_t kTile = 16;
-    const int64_t tile = inner == 1 ? n_inner : kTile;
-    for (int64_t i0 = 0; i0 < n_inner; i0 += tile)
-      for (int64_t j = 0; j < n_outer; ++j)
-        for (int64_t i = i0, end = i0 + tile < n_inner ? i0 + tile : n_inner; i < end; ++i)
-          to[j * ld + i] = from[i * inner + j * outer];
+    over_parts(n_outer, n_inner * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+      const T* source = from + begin * outer;
+      T* target = to + begin * ld;
+      if (outer == 1 && inner != 1) return sweeps<T>().transpose(n_inner, end - begin, source, inner, target, ld);
+      for (int64_t j = 0; j < end - begin; ++j)
+        if (inner == 1)
+          std::copy_n(source + j * outer, n_inner, target + j * ld);
+        else
+          for (int64_t i = 0; i < n_inner; ++i) target[j * ld + i] = source[i * inner + j * outer];
+    });
   }
 
   const char* data_;
@@ -167,14 +200,6 @@ const LaneKernels<T, Real<T>>& lanes() {
   if constexpr (std::is_same_v<T, double>) return lane_table().d;
   if constexpr (std::is_same_v<T, std::complex<float>>) return lane_table().c;
   if constexpr (std::is_same_v<T, std::complex<double>>) return lane_table().z;
-}
-const SweepTable& sweep_table();
-template <class T>
-const SweepKernels<T, Real<T>>& sweeps() {
-  if constexpr (std::is_same_v<T, float>) return sweep_table().s;
-  if constexpr (std::is_same_v<T, double>) return sweep_table().d;
-  if constexpr (std::is_same_v<T, std::complex<float>>) return sweep_table().c;
-  if constexpr (std::is_same_v<T, std::complex<double>>) return sweep_table().z;
 }
 inline bool fits_lanes(int64_t m, int64_t n) { return m >= 1 && n >= 1 && m <= kLaneOrder && n <= kLaneOrder; }
 

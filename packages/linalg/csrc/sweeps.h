@@ -15,6 +15,8 @@ template <class T, class R>
 struct SweepKernels {
   // LAPACK's getf2 of (m, n) for n <= kPanelColumns.
   int (*lu)(int64_t m, int64_t n, T* a, int64_t lda, int* pivots);
+  // to[j * ld_to + i] = from[i * ld + j] for rows i < m and columns j < n.
+  void (*transpose)(int64_t m, int64_t n, const T* from, int64_t ld, T* to, int64_t ld_to);
   // C -= A B of (m, k) and (k, n), read where they lie: what a copy would cost is not worth it for small k.
   void (*subtract)(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
                    int64_t ldc);

@@ -88,6 +88,24 @@ RL_INLINE inline Vec<R> turned(Vec<R> x) {
   repeat<kLanes<R>>([&](auto i) RL_INLINE { sign[i.value] = i.value % 2 ? R(1) : R(-1); });
   return swapped * sign;
 }
+// ---- transposes
+
+template <class R, int P, class T>
+void transpose_elements(int64_t m, int64_t n, const T* from, int64_t ld, T* to, int64_t ld_to) {
+  using Element = std::conditional_t<P * sizeof(R) == 4, float, double>;  // a complex float as a double
+  if constexpr (P * sizeof(R) == sizeof(Element)) {
+    transpose(reinterpret_cast<const Element*>(from), ld, m, n, reinterpret_cast<Element*>(to), ld_to);
+  } else {
+    constexpr int64_t kSide = 4;  // a line of memory
+    const auto* source = reinterpret_cast<const R*>(from);
+    auto* target = reinterpret_cast<R*>(to);
+    for (int64_t i0 = 0; i0 < m; i0 += kSide)
+      for (int64_t j = 0; j < n; ++j)
+        for (int64_t i = i0; i < least(i0 + kSide, m); ++i)
+          std::memcpy(target + (j * ld_to + i) * P, source + (i * ld + j) * P, P * sizeof(R));
+  }
+}
+
 // ---- products
 
 // Real parts of B (k, n), each column P rows of them, and lines of A (m, k).
@@ -391,6 +409,7 @@ template <class R, int P, class K>
 void fill(K& k) {
   k.lu = lu<R, P>;
   k.subtract = subtract<R, P>;
+  k.transpose = transpose_elements<R, P>;
   k.hermitian = hermitian<R, P>;
   k.general = general<R, P>;
 }
