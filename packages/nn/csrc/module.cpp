@@ -16,7 +16,8 @@ bool register_kernels() {
 
 PyMODINIT_FUNC PyInit__C() {
   if (rl::import_api("rushlight-nn") < 0) return nullptr;
-  rl::runtime = {rl::api->parallel_for, rl::api->allocate, rl::api->deallocate, rl::api->gemm, rl::api->num_threads};
+  rl::runtime = {rl::api->parallel_for, rl::api->allocate,    rl::api->deallocate,
+                 rl::api->gemm,         rl::api->num_threads, rl::api->batch_invariant};
   PyObject* extension = PyModule_Create(&definition);
   if (!extension) return nullptr;
   if (!rl::add_module_base(extension) || !register_kernels()) {

@@ -74,6 +74,37 @@ def test_output_padding_beyond_the_stride(dtype):
     assert torch.autograd.gradcheck(function, [t.requires_grad_() for t in (input, weight, bias)])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), 2e36])
+def test_convolutions_of_what_overflows_or_is_not_finite(dtype, value):
+    generator = np.random.default_rng(1)
+    image, weight = generator.standard_normal((2, 16, 12, 13)), generator.standard_normal((17, 16, 3, 3))
+    bias = generator.standard_normal(17)
+    if math.isfinite(value):
+        image *= value  # results fit float32, products of transformed numbers do not
+    else:
+        image[1, 3, 5, 6] = value
+    with np.errstate(invalid="ignore"):
+        padded = np.pad(image, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+        expected = np.einsum("nchwij,mcij->nmhw", windows, weight) + bias[:, None, None]
+    result = F.conv2d(*(torch.tensor(a, dtype=dtype) for a in (image, weight, bias)), padding=1)
+    scale = value if math.isfinite(value) else 1
+    np.testing.assert_allclose(array(result) / scale, expected / scale, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", [1, 3, 5])
+def test_convolutions_of_any_batch(kernel):
+    torch.use_deterministic_algorithms(True, batch_invariant=True)
+    try:
+        image, weight = torch.randn(9, 18, 9, 7), torch.randn(17, 18, kernel, kernel)
+        whole = F.conv2d(image, weight, padding=kernel // 2).numpy()
+        for batch in (1, 2, 5):
+            assert np.array_equal(F.conv2d(image[:batch], weight, padding=kernel // 2).numpy(), whole[:batch])
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
 def test_arguments_of_convolutions():
     image, weight = torch.ones(1, 1, 4), torch.ones(1, 1, 2)
     with pytest.raises(RuntimeError, match="bias type .* should be the same"):

@@ -1,5 +1,6 @@
 // The table behind rushlight/api.h.
 #include "../allocator.h"
+#include "../determinism.h"
 #include "../kernels/gemm.h"
 #include "../ops/ops.h"
 #include "../parallel.h"
@@ -85,6 +86,7 @@ const Api table = {
     [](const Op* op, Arg* args, int nargs) {
       return guard<PyObject*>(nullptr, [&] { return call(op, args, nargs, true).release(); });
     },
+    [] { return g_determinism.batch_invariant.load(); },
 };
 
 }  // namespace

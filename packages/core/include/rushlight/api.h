@@ -10,7 +10,7 @@
 namespace rl {
 
 constexpr uint32_t RL_ABI = 1;    // raised when a layout or a function changes
-constexpr uint32_t RL_MINOR = 1;  // raised when functions are appended
+constexpr uint32_t RL_MINOR = 2;  // raised when functions are appended
 
 struct Api {
   uint32_t abi, minor;
@@ -53,6 +53,9 @@ struct Api {
 
   // -- appended in minor version 1
   PyObject* (*call_inplace)(const Op*, Arg* args, int nargs);  // writes the result to args[0], which it returns
+
+  // -- appended in minor version 2
+  bool (*batch_invariant)();  // whether a row's result must not depend on the rows beside it (no GIL needed)
 };
 
 #ifndef RL_CORE

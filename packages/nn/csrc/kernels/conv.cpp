@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime.h"
+#include "winograd.h"
 
 namespace rl {
 namespace {
@@ -12,6 +13,14 @@ const ConvTable& table() {
   static const ConvTable filled = [] {
     ConvTable t{};
     RL_ISA_CALL(fill_conv, t);
+    return t;
+  }();
+  return filled;
+}
+const WinogradTable& winograd_table() {
+  static const WinogradTable filled = [] {
+    WinogradTable t{};
+    RL_ISA_CALL(fill_winograd, t);
     return t;
   }();
   return filled;
@@ -91,6 +100,54 @@ void pointwise_weight(DType dtype, const ConvShape& s, const void* x, const void
       runtime.gemm(dtype, g);
     }
   }
+}
+
+// What pays for the transforms of the tiles, of the weights, and of the gradient of the weights.
+constexpr int64_t kWinogradChannels = 16, kWinogradTiles = 8, kGradientTiles = 32;
+
+// Whether Winograd's way is faster.
+bool is_winograd(const ConvShape& s, int64_t enough_tiles) {
+  for (int d = 0; d < 3; ++d) {
+    if (s.stride[d] != 1 || s.dilation[d] != 1 || s.kernel[d] != (d == 0 ? 1 : 3)) return false;
+  }
+  const auto tiles = [&](int d) { return (s.out[d] + kWinogradSide - 1) / kWinogradSide; };
+  const int64_t batch = runtime.batch_invariant() ? 1 : s.batch;
+  return s.in[0] == 1 && s.padding[0] == 0 && s.in_channels >= kWinogradChannels &&
+         s.out_channels >= kWinogradChannels && batch * tiles(1) * tiles(2) >= enough_tiles;
+}
+
+WinogradConv winograd_forward(const ConvShape& s, const void* x, const void* w, const void* bias, void* y) {
+  return {s.batch,
+          s.groups,
+          s.in_channels,
+          s.out_channels,
+          {s.in[1], s.in[2]},
+          {s.out[1], s.out[2]},
+          {s.padding[1], s.padding[2]},
+          x,
+          w,
+          s.in_channels * 9,
+          9,
+          false,
+          bias,
+          y};
+}
+// The gradient of the input is the convolution of dy with the turned weights of all (output, input) channels.
+WinogradConv winograd_backward(const ConvShape& s, const void* dy, const void* w, const void* bias, void* dx) {
+  return {s.batch,
+          s.groups,
+          s.out_channels,
+          s.in_channels,
+          {s.out[1], s.out[2]},
+          {s.in[1], s.in[2]},
+          {2 - s.padding[1], 2 - s.padding[2]},
+          dy,
+          w,
+          9,
+          s.in_channels * 9,
+          true,
+          bias,
+          dx};
 }
 
 // to[g][c][m][t] = w[g][m][c][tap[t]]: the weights of the gradient of the input.
@@ -199,6 +256,8 @@ void backward_bias(const ConvShape& s, const T* dy, T* db) {
 
 void conv_forward(DType dtype, const ConvShape& s, const void* x, const void* w, const void* bias, void* y) {
   if (is_pointwise(s)) return pointwise(dtype, s, s.out_channels, s.in_channels, w, s.in_channels, 1, x, bias, y);
+  if (is_winograd(s, kWinogradTiles) && winograd_table().forward[type_index(dtype)](winograd_forward(s, x, w, bias, y)))
+    return;
   std::vector<std::array<int64_t, 3>> taps;
   TapConv g = correlation(s, taps);
   g.in = x, g.a = w, g.bias = bias;
@@ -208,6 +267,9 @@ void conv_forward(DType dtype, const ConvShape& s, const void* x, const void* w,
 
 void conv_backward_input(DType dtype, const ConvShape& s, const void* dy, const void* w, const void* bias, void* dx) {
   if (is_pointwise(s)) return pointwise(dtype, s, s.in_channels, s.out_channels, w, 1, s.in_channels, dy, bias, dx);
+  if (is_winograd(s, kWinogradTiles) &&
+      winograd_table().forward[type_index(dtype)](winograd_backward(s, dy, w, bias, dx)))
+    return;
   dtype == DType::Float64 ? backward_input(dtype, s, static_cast<const double*>(dy), static_cast<const double*>(w),
                                            bias, static_cast<double*>(dx))
                           : backward_input(dtype, s, static_cast<const float*>(dy), static_cast<const float*>(w), bias,
@@ -216,6 +278,10 @@ void conv_backward_input(DType dtype, const ConvShape& s, const void* dy, const 
 
 void conv_backward_weight(DType dtype, const ConvShape& s, const void* x, const void* dy, void* dw) {
   if (is_pointwise(s)) return pointwise_weight(dtype, s, x, dy, dw);
+  if (is_winograd(s, kGradientTiles)) {
+    const WinogradConv g = winograd_forward(s, x, nullptr, nullptr, const_cast<void*>(dy));
+    if (winograd_table().weight[type_index(dtype)](g, dw)) return;
+  }
   std::vector<std::array<int64_t, 3>> taps;
   TapConv g = correlation(s, taps);
   g.in = x;

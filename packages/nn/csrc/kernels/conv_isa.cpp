@@ -6,6 +6,7 @@
 // patch is ever copied twice. Positions count the padding between two rows too; their sums are computed and thrown
 // away.
 #include "conv.h"
+#include "rows.h"
 #include "runtime.h"
 #include "rushlight/simd.h"
 
@@ -76,12 +77,6 @@ void fill_offsets(const TapConv& g, const Layout& l, int64_t channels, int64_t* 
   for (int64_t i = g.taps; i < channels * g.taps; ++i) offset[i] = offset[i - g.taps] + l.channel;
 }
 
-template <class T>
-inline void copy_row(T* to, const T* from, int64_t n) {
-  int64_t i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>) store(to + i, load(from + i));
-  if (i < n) store(to + i, load(from + i, n - i), n - i);
-}
 // to[i] = from[2 * i]
 template <class T>
 inline void copy_even(T* to, const T* from, int64_t n) {
@@ -89,10 +84,6 @@ inline void copy_even(T* to, const T* from, int64_t n) {
   for (; i + kLanes<T> < n; i += kLanes<T>)
     store(to + i, load_even(from + 2 * i));  // reads no further than the last element
   for (; i < n; ++i) to[i] = from[2 * i];
-}
-template <class T>
-inline void zero_row(T* to, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = T(0);
 }
 
 // One plane: plane[d][h][w] = in[start + (d, h, w) * step], zero outside.

@@ -11,6 +11,7 @@ Runtime runtime = {
     [](void* p, size_t) { std::free(p); },
     nullptr,
     [] { return 1; },
+    [] { return false; },
 };
 
 void* allocate_or_throw(size_t nbytes) {

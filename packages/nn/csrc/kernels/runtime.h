@@ -16,6 +16,7 @@ struct Runtime {
   void (*deallocate)(void*, size_t nbytes);
   bool (*gemm)(DType, const GemmArgs&);  // null in tests that need no product
   int (*num_threads)();
+  bool (*batch_invariant)();
 };
 extern Runtime runtime;
 

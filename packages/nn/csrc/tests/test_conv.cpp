@@ -111,6 +111,22 @@ int main() {
     check<float>(rl::DType::Float32, s);
     check<double>(rl::DType::Float64, s);
   }
+  for (int i = 0; i < 40; ++i) {  // by Winograd's way
+    const int64_t groups = pick(1, 2), in = pick(16, 40), out = pick(16, 40);
+    const rl::ConvShape s{pick(1, 4),
+                          groups,
+                          in,
+                          out,
+                          {1, pick(6, 20), pick(6, 40)},
+                          {},
+                          {1, 3, 3},
+                          {1, 1, 1},
+                          {0, pick(0, 4), pick(0, 4)},
+                          {1, 1, 1}};
+    check<float>(rl::DType::Float32, s);
+    check<double>(rl::DType::Float64, s);
+  }
+  check<double>(rl::DType::Float64, {3, 1, 17, 18, {1, 90, 75}, {}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}});
   check<float>(rl::DType::Float32, {2, 1, 40, 70, {1, 40, 50}, {}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}});
   check<float>(rl::DType::Float32, {2, 1, 40, 70, {1, 40, 50}, {}, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}, {1, 1, 1}});
   check<double>(rl::DType::Float64, {1, 1, 3, 5, {20, 20, 20}, {}, {7, 7, 7}, {1, 1, 1}, {3, 3, 3}, {1, 1, 1}});

@@ -14,7 +14,7 @@ import numpy as np
 PLUGIN_API = 1
 """Version of the C API and of this interface; equal to RL_ABI of rushlight/api.h."""
 
-PLUGIN_API_MINOR = 1
+PLUGIN_API_MINOR = 2
 """What has been added to that version; equal to RL_MINOR. A plugin built for an earlier one loads."""
 
 
