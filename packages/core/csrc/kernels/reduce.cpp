@@ -111,6 +111,7 @@ class Reduction {
   void reduce_runs(int64_t offset, int64_t first, int64_t last, Cascade& cascade, char* buffer) const;
   void choose_columns();
   void store(const char* acc, int64_t m, int64_t index) const;
+  void run_rows(int64_t work) const;
 
   const ReduceKernel& kernel_;
   ReduceParams params_;
@@ -268,6 +269,22 @@ void Reduction::store(const char* acc, int64_t m, int64_t index) const {
   }
 }
 
+// Dense rows of one block each, finished some at a time.
+void Reduction::run_rows(int64_t work) const {
+  constexpr int64_t kAtOnce = 64;
+  const Dim &rows = kept_[0], &inner = reduced_[nreduced_ - 1];
+  parallel_for(0, rows.size, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+    alignas(64) char acc[kAtOnce * kMaxAcc];
+    for (int64_t i = begin; i < end; i += kAtOnce) {
+      const int64_t n = std::min(kAtOnce, end - i);
+      for (int64_t r = 0; r < n; ++r)
+        kernel_.row(in_ + (i + r) * rows.stride, inner.size, 0, acc + r * kernel_.acc_size, params_);
+      char* second = params_.second ? params_.second + i * itemsize(kernel_.in) : nullptr;
+      kernel_.finish(acc, n, out_ + i * itemsize(kernel_.out), second, params_);
+    }
+  });
+}
+
 void Reduction::run() {
   choose_columns();
   const Dim& inner = reduced_[nreduced_ - 1];
@@ -304,6 +321,7 @@ void Reduction::run() {
   if (tasks == 0) return;
 
   const bool loads = runs_ > 1 || !kernel_.direct || (columns_ ? column_.stride : inner.stride) != itemsize(kernel_.in);
+  if (!columns_ && !loads && blocks == 1 && nkept_ == 1 && kept_[0].out == 1) return run_rows(work);
   const int64_t acc_bytes = tile * kernel_.acc_size;
   Scratch partial(groups > 1 ? static_cast<size_t>(tasks * acc_bytes) : 0);
   const int64_t task_work = std::max<int64_t>(1, work * tile / groups);

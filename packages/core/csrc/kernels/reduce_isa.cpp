@@ -239,18 +239,24 @@ typename Op::Acc fold(const typename Op::W* v, int64_t n, double p) {
   return lanes[0];
 }
 
-// The same for plain sums of floats in vectors, which the compiler would take apart at the ends of a row.
-template <class T>
-T sum_of(const T* v, int64_t n) {
-  constexpr int kWidth = 64 / sizeof(T);
-  typedef T Vector __attribute__((vector_size(64)));
-  typedef std::conditional_t<sizeof(T) == 4, int32_t, int64_t> Lane;
+// The same for sums of floats, or of their squares, in vectors, which the compiler would take apart at the ends of a
+// row.
+template <class Op>
+typename Op::Acc sum_of(const typename Op::W* v, int64_t n) {
+  using T = typename Op::W;
+  using Acc = typename Op::Acc;
+  constexpr bool kSquares = std::is_same_v<Op, Norm2Of<T>>;
+  constexpr int kWidth = 64 / sizeof(Acc);
+  typedef T Input __attribute__((vector_size(kWidth * sizeof(T))));
+  typedef Acc Vector __attribute__((vector_size(64)));
+  typedef std::conditional_t<sizeof(Acc) == 4, int32_t, int64_t> Lane;
   typedef Lane Lanes __attribute__((vector_size(64)));
-  if (n < kWidth) return fold<SumOf<T>>(v, n, 0);
+  if (n < kWidth) return fold<Op>(v, n, 0);
   const auto at = [v](int64_t i) {
-    Vector x;
-    __builtin_memcpy(&x, v + i, sizeof x);
-    return x;
+    Input in;
+    __builtin_memcpy(&in, v + i, sizeof in);
+    const Vector x = __builtin_convertvector(in, Vector);
+    return kSquares ? x * x : x;
   };
   Vector sums[4] = {};
   int64_t i = 0;
@@ -267,11 +273,14 @@ T sum_of(const T* v, int64_t n) {
   return sum[0];
 }
 
+template <class Op, class... Those>
+constexpr bool kIsAny = (std::is_same_v<Op, Those> || ...);
+
 template <class Op>
 void row(const void* v, int64_t n, int64_t, void* acc, const ReduceParams& params) {
   using W = typename Op::W;
-  if constexpr (std::is_same_v<Op, SumOf<float>> || std::is_same_v<Op, SumOf<double>>) {
-    *static_cast<W*>(acc) = sum_of(static_cast<const W*>(v), n);
+  if constexpr (kIsAny<Op, SumOf<float>, SumOf<double>, Norm2Of<float>, Norm2Of<double>>) {
+    *static_cast<typename Op::Acc*>(acc) = sum_of<Op>(static_cast<const W*>(v), n);
   } else {
     *static_cast<typename Op::Acc*>(acc) = fold<Op>(static_cast<const W*>(v), n, params.p);
   }
