@@ -1,5 +1,6 @@
 // rushlight.autograd._C
 #include "anomaly.h"
+#include "autocast.h"
 #include "forward.h"
 #include "function.h"
 #include "modes.h"
@@ -64,6 +65,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_modes(module.get());
     init_functions(module.get());
     init_anomaly(module.get());
+    init_autocast(module.get());
     init_forward(module.get());
     return module.release();
   });

@@ -11,10 +11,13 @@ from typing import Any
 from . import _C, _registry
 
 MODULES = {
+    "amp": "autograd",
     "autograd": "autograd",
     "autograd.profiler": "profiler",
+    "cuda.amp": "autograd",
     "distributed": "distributed",
     "distributions": "special",
+    "func": "nn",
     "futures": "distributed",
     "fx": "jit",
     "jit": "jit",
@@ -52,6 +55,11 @@ OWN_FUNCTIONS = {
             is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode use_deterministic_algorithms
         """,
         "_legacy": "set_default_tensor_type",
+        "amp.autocast_mode": """
+            autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_dtype
+            is_autocast_cache_enabled is_autocast_enabled set_autocast_cache_enabled set_autocast_dtype
+            set_autocast_enabled
+        """,
         "serialization": "load save",
         "sparse": """
             hspmm smm sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sspaddmm
@@ -64,7 +72,7 @@ OWN_FUNCTIONS = {
     }.items()
     for name in names.split()
 }
-"""Functions and classes of rushlight that such a module brings."""
+"""Functions and classes of rushlight that a module below it brings, and no wheel as a whole."""
 
 OWN_METHODS = {
     name: module
@@ -156,17 +164,21 @@ def getter(module: str) -> Callable[[str], Any]:
         if area in OWN:
             return import_module(path)
         if area in MODULES:
-            try:
-                return import_module(path)
-            except MissingWheel as error:
-                raise AttributeError(str(error)) from None
+            return _module(path)
         if module == "rushlight" and name in OWN_FUNCTIONS:
-            return getattr(import_module(f"rushlight.{OWN_FUNCTIONS[name]}"), name)
+            return getattr(_module(f"rushlight.{OWN_FUNCTIONS[name]}"), name)
         if module == "rushlight" and name in FUNCTIONS:
             return _function(name, FUNCTIONS[name])
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return get
+
+
+def _module(path: str) -> ModuleType:
+    try:
+        return import_module(path)
+    except MissingWheel as error:
+        raise AttributeError(str(error)) from None
 
 
 def _function(name: str, wheel: str) -> Any:

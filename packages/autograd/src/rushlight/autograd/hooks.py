@@ -1,4 +1,4 @@
-"""What this wheel brings to rushlight: the layer that records operators for backward."""
+"""What this wheel brings to rushlight: the layers that record operators for backward and cast their arguments."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ __all__ = ["rushlight_register_layers"]
 
 
 def rushlight_register_layers() -> list[Layer]:
-    return [Layer("autograd", 200, _C.install)]
+    return [Layer("autocast", 120, _C.install_autocast), Layer("autograd", 200, _C.install)]

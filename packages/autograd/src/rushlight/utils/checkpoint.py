@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import rushlight as rl
 from rushlight import Tensor
+from rushlight.amp import autocast_mode
 from rushlight.autograd import Function, backward, enable_grad, graph, is_grad_enabled, no_grad
 
 __all__ = [
@@ -86,6 +87,27 @@ def set_device_states(devices: Sequence[int], states: Sequence[Tensor]) -> None:
         rl.cuda.set_rng_state(state, device)
 
 
+class _Casts:
+    """What `autocast` made of the operators that a function calls."""
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        types = {"cpu", *(x.device.type for x in args if isinstance(x, Tensor))}
+        self.modes = [
+            (name, autocast_mode.get_autocast_dtype(name), autocast_mode.is_autocast_enabled(name))
+            for name in types
+            if autocast_mode.is_autocast_available(name)
+        ]
+        self.cache_enabled = autocast_mode.is_autocast_cache_enabled()
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Inside, it makes the same of them."""
+        with ExitStack() as contexts:
+            for mode in self.modes:
+                contexts.enter_context(autocast_mode.autocast(*mode, self.cache_enabled))
+            yield
+
+
 class _RandomState:
     """The states of the generators that a function may draw from."""
 
@@ -116,6 +138,7 @@ class CheckpointFunction(Function):
     def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
         check_backward_validity(args)
         ctx.run_function = run_function
+        ctx.casts = _Casts(args)
         ctx.random = _RandomState(args) if preserve_rng_state else None
         ctx.others = [None if isinstance(x, Tensor) else x for x in args]
         ctx.is_tensor = [isinstance(x, Tensor) for x in args]
@@ -135,7 +158,7 @@ class CheckpointFunction(Function):
         inputs = detach_variable(
             tuple(next(tensors) if is_tensor else x for x, is_tensor in zip(ctx.others, ctx.is_tensor, strict=True))
         )
-        with enable_grad(), ctx.random.again() if ctx.random else nullcontext():
+        with enable_grad(), ctx.casts.again(), ctx.random.again() if ctx.random else nullcontext():
             outputs = ctx.run_function(*inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         wanted = [i for i, output in enumerate(outputs) if isinstance(output, Tensor) and output.requires_grad]
@@ -265,10 +288,11 @@ def checkpoint(
     if not is_grad_enabled():
         with first:
             return function(*args, **kwargs)
+    casts = _Casts((*args, *kwargs.values()))
     random = _RandomState((*args, *kwargs.values())) if preserve_rng_state else None
 
     def recompute() -> None:
-        with random.again() if random else nullcontext(), again:
+        with casts.again(), random.again() if random else nullcontext(), again:
             function(*args, **kwargs)
 
     frame = _Frame(recompute, early_stop if _early_stop is None else _early_stop, determinism_check == "default")

@@ -1,5 +1,8 @@
 """`rushlight.cuda`: NVIDIA GPUs, where CuPy finds any. Without one it answers as PyTorch's CPU build does."""
 
+from pkgutil import extend_path as _extend_path
+
+from .._areas import getter as _getter
 from .._public import claim as _claim
 from ._device import (
     can_device_access_peer as can_device_access_peer,
@@ -54,5 +57,8 @@ from ._streams import (
     set_stream as set_stream,
     stream as stream,
 )
+
+__path__ = _extend_path(__path__, __name__)
+__getattr__ = _getter(__name__)  # rushlight.cuda.amp
 
 _claim(globals())

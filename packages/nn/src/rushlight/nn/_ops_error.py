@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rushlight._op import Op, Sample, pointwise
+from rushlight._op import COMPOSITE, Op, Sample, pointwise
 
 
 def _smooth_l1_array(xp: Any, x: Any, target: Any, beta: float) -> Any:
@@ -67,4 +67,15 @@ _soft_margin = _record(
     lambda xp, x, target: xp.log1p(xp.exp(-target * x)),
     "-grad * target * sigmoid(-target * self)",
     "-grad * self * sigmoid(-target * self)",
+)
+_absolute_error = (
+    Op(
+        "nn::_absolute_error(Tensor self, Tensor target) -> Tensor",
+        family=COMPOSITE,
+        method=False,
+        out=False,
+        doc="``abs(self - target)``.",
+    )
+    .composite(lambda self, target: (self - target).abs())
+    .samples(lambda make, dtype: (Sample((make(3, 4), make(3, 4))),))
 )

@@ -1209,7 +1209,7 @@ def l1_loss(
     """``|input - target|``, reduced; `weight` is a factor for each element."""
     reduction = _reduction(size_average, reduce, reduction)
     input, target = _same_shape("l1_loss", input, target)
-    return _weighted((input - target).abs(), weight, reduction)
+    return _weighted(_ops._absolute_error(input, target), weight, reduction)
 
 
 def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
