@@ -15,10 +15,13 @@ namespace {
 
 // The edges of a call, taken over by the node that is made for it.
 struct Edges {
-  Edge inline_[8];
+  union {
+    Edge inline_[8];  // of these only the first n are initialised
+  };
   std::vector<Edge> heap;
   Edge* v = inline_;
   uint32_t n = 0;
+  Edges() {}
   void push(Edge e) {
     if (n == std::size(inline_) && heap.empty()) heap.assign(inline_, inline_ + n);
     if (n >= std::size(inline_)) {

@@ -150,7 +150,7 @@ FROM_RESULT = {"expm1", "sigmoid", "tanh", "tanhshrink"}
 BY_PIECES = {
     *("ceil", "clamp", "deg2rad", "floor", "frac", "neg", "rad2deg", "relu", "round", "round.decimals", "sgn", "sign"),
     *("trunc", "hardshrink", "threshold", "nn::hardsigmoid", "nn::hardswish", "nn::hardtanh", "nn::leaky_relu"),
-    *("nn::softshrink", "_threshold_backward", "angle", "conj_physical"),
+    *("nn::softshrink", "_nan_to_num", "_threshold_backward", "angle", "conj_physical"),
 }
 # Tested as part of the functions above, or of which names.
 PARTS = {

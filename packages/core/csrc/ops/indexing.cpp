@@ -511,11 +511,15 @@ bool direct(const Parsed& p) { return !p.record && (p.self->is_cpu() || p.self->
 
 PyObject* get_item(Tensor* self, PyObject* key) {
   if (PyObject* r = call_override(object(self), "__getitem__", &key, 1)) return r;
-  if (PyLong_CheckExact(key) && !layered(self) && self->ndim) {
+  if (PyLong_CheckExact(key) && self->ndim) {
     int64_t i = index_value(key), n = self->sizes[0];
     if (i < -n || i >= n)
       fail(PyExc_IndexError, "index %lld is out of bounds for dimension 0 with size %lld", static_cast<ll>(i),
            static_cast<ll>(n));
+    if (layered(self)) {
+      Arg args[3] = {arg(self), arg(int64_t{0}), arg(i)};
+      return call(op_select.get(), args, 3).release();
+    }
     return view(self, self->ndim - 1, self->sizes + 1, self->strides + 1,
                 self->offset + (i < 0 ? i + n : i) * self->strides[0])
         .release_object();

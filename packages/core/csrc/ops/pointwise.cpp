@@ -84,13 +84,21 @@ void plan_dtypes(Plan& p, const Call& c) {
   plan_wide_number(p);
 }
 
+// A loop, since for the few sizes of a tensor a call of memcmp takes longer.
+bool same_sizes(const Tensor* t, int ndim, const int64_t* sizes) {
+  if (t->ndim != ndim) return false;
+  for (int d = 0; d < ndim; ++d)
+    if (t->sizes[d] != sizes[d]) return false;
+  return true;
+}
+
 void plan_shape(Plan& p) {
   const Tensor* widest = nullptr;
   bool same = true;
   for (int i = 0; i < p.n; ++i) {
     if (!p.in[i]->is_tensor()) continue;
     const Tensor* t = p.in[i]->tensor;
-    if (widest && !(t->ndim == widest->ndim && std::equal(t->sizes, t->sizes + t->ndim, widest->sizes))) same = false;
+    if (widest && !same_sizes(t, widest->ndim, widest->sizes)) same = false;
     if (!widest || t->ndim > widest->ndim) widest = t;
   }
   p.ndim = widest ? widest->ndim : 0;
@@ -188,7 +196,7 @@ PyObject* on_backend(Plan& p, Call& c, Tensor* target) {
   below.inplace = false;
   Ref<> result = Ref<>::check(p.op->array_kernel ? run_array_kernel(below, p.op) : without_kernel(below));
   Tensor* r = as_tensor(result.get());
-  if (r->ndim != p.ndim || !std::equal(p.sizes, p.sizes + p.ndim, r->sizes)) refuse_result(p, c, r);
+  if (!same_sizes(r, p.ndim, p.sizes)) refuse_result(p, c, r);
   Ref<Tensor> typed = to_dtype(r, p.output);
   if (!target) return typed.release_object();
   copy_into(target, typed.get());
@@ -233,7 +241,7 @@ Plan make_plan(Call& c) {
 void check_target(const Plan& p, const Call& c, Tensor* target) {
   check_target_dtype(p.op, p.output, target->dtype);
   if (c.inplace) {
-    if (target->ndim != p.ndim || !std::equal(p.sizes, p.sizes + p.ndim, target->sizes))
+    if (!same_sizes(target, p.ndim, p.sizes))
       fail(PyExc_RuntimeError, "output with shape %s doesn't match the broadcast shape %s", shape_text(target).c_str(),
            shape_text(p.ndim, p.sizes).c_str());
   } else {
@@ -259,7 +267,7 @@ void check_target(const Plan& p, const Call& c, Tensor* target) {
 Ref<Tensor> make_result(const Plan& p, const Call& c, DType dtype) {
   for (int i = 0; i < p.n; ++i) {
     const Tensor* t = p.in[i]->is_tensor() ? p.in[i]->tensor : nullptr;
-    if (!t || t->ndim != p.ndim || !std::equal(p.sizes, p.sizes + p.ndim, t->sizes)) continue;
+    if (!t || !same_sizes(t, p.ndim, p.sizes)) continue;
     if (t->contiguous() || t->device != c.device) break;
     return empty_preserving(t, dtype);
   }
@@ -323,8 +331,7 @@ void run_on_cpu(const Plan& p, Tensor* out, Loop loop, Params& params) {
 void check_pointwise_result(Call& c, const Tensor* result) {
   if (c.op->family != Family::Pointwise) return;
   Plan p = make_plan(c);
-  if (result->dtype != p.output || result->ndim != p.ndim || !std::equal(p.sizes, p.sizes + p.ndim, result->sizes))
-    refuse_result(p, c, result);
+  if (result->dtype != p.output || !same_sizes(result, p.ndim, p.sizes)) refuse_result(p, c, result);
 }
 
 PyObject* pointwise_impl(Call& c) {
