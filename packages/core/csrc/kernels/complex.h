@@ -27,10 +27,11 @@ template <class T>
 static inline Complex<T> operator/(Complex<T> a, Complex<T> b) {
   const bool wide = __builtin_fabs(b.re) >= __builtin_fabs(b.im);
   const T large = wide ? b.re : b.im, small = wide ? b.im : b.re;
+  const bool zero = (b.re == 0) & (b.im == 0);  // each part is divided by zero then
   const T ratio = small / large;
-  const T denominator = large + small * ratio;
-  const T re = wide ? a.re + a.im * ratio : a.re * ratio + a.im;
-  const T im = wide ? a.im - a.re * ratio : a.im * ratio - a.re;
+  const T denominator = zero ? T(0) : large + small * ratio;
+  const T re = zero ? a.re : wide ? a.re + a.im * ratio : a.re * ratio + a.im;
+  const T im = zero ? a.im : wide ? a.im - a.re * ratio : a.im * ratio - a.re;
   return {re / denominator, im / denominator};
 }
 template <class T>

@@ -50,6 +50,8 @@ RL_INLINE Complex<T> sgn(Complex<T> z) {
 
 template <class T>
 RL_INLINE Complex<T> expm1(Complex<T> z) {
+  if (z.im == 0) return {static_cast<T>(::expm1(static_cast<double>(z.re))), z.im};
+  if (std::isinf(z.re)) return exp(z) - Complex<T>(1);
   const double x = z.re, y = z.im, s = ::sin(0.5 * y);
   const double e = ::expm1(x);
   return {static_cast<T>(e * ::cos(y) - 2 * s * s), static_cast<T>((e + 1) * ::sin(y))};
@@ -57,7 +59,7 @@ RL_INLINE Complex<T> expm1(Complex<T> z) {
 
 template <class T>
 RL_INLINE Complex<T> log1p(Complex<T> z) {
-  if (!(abs(z) < T(0.5))) return log(Complex<T>(1) + z);
+  if (!(abs(z) < T(0.5))) return log(Complex<T>{1 + z.re, z.im});
   const double x = z.re, y = z.im;
   return {static_cast<T>(0.5 * ::log1p(x * (2 + x) + y * y)), static_cast<T>(::atan2(y, 1 + x))};
 }

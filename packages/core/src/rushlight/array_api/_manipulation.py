@@ -118,6 +118,8 @@ def tile(x: Any, repetitions: tuple[int, ...], /) -> Any:
 
 def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Any:
     """The elements shifted along axes, the last ones coming first; along the flat order without `axis`."""
+    if isinstance(shift, int) and isinstance(axis, tuple):
+        shift = (shift,) * len(axis)
     return torch.roll(x, shift) if axis is None else torch.roll(x, shift, axis)
 
 
@@ -131,12 +133,18 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
         if x.ndim != 1:
             raise ValueError(f"take: axis is needed where the array is not 1-d, got shape {tuple(x.shape)}.")
         axis = 0
-    return torch.index_select(x, axis, indices.to(torch.int64))
+    return torch.index_select(x, axis, _from_front(indices, x.size(axis)))
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     """The elements at indices along an axis; the other dimensions broadcast."""
-    return torch.take_along_dim(x, indices.to(torch.int64), axis)
+    return torch.take_along_dim(x, _from_front(indices, x.size(axis)), axis)
+
+
+def _from_front(indices: Any, size: int) -> Any:
+    """Indices in int64, negative ones counted from the end."""
+    indices = indices.to(torch.int64)
+    return torch.where(indices < 0, indices + size, indices)
 
 
 def tril(x: Any, /, *, k: int = 0) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -43,12 +44,19 @@ def mean(x: Any, /, *, axis: Axes = None, keepdims: bool = False) -> Any:
 
 def var(x: Any, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Any:
     """Variances along axes, over the number of elements less `correction`."""
-    return _along(torch.var, x, axis, keepdims, correction=correction)
+    return _spread(torch.var, x, axis, keepdims, correction)
 
 
 def std(x: Any, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Any:
     """Standard deviations along axes, over the number of elements less `correction`."""
-    return _along(torch.std, x, axis, keepdims, correction=correction)
+    return _spread(torch.std, x, axis, keepdims, correction)
+
+
+def _spread(op: Callable[..., Any], x: Any, axis: Axes, keepdims: bool, correction: float) -> Any:
+    result = _along(op, x, axis, keepdims, correction=correction)
+    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    count = math.prod(x.size(each) for each in axes)
+    return result if count > correction else torch.full_like(result, math.nan)
 
 
 def max(x: Any, /, *, axis: Axes = None, keepdims: bool = False) -> Any:
