@@ -12,11 +12,8 @@
 
 namespace rl {
 
-constexpr int64_t kBlock = 64;    // rows of Cholesky that LAPACK factors at once
 constexpr int64_t kQrBlock = 32;  // columns of QR
-// The order from which this is faster than LAPACK.
-template <class T>
-constexpr int64_t kBlockedFrom = kComplex<T> ? 192 : 96;
+// The least number of columns from which this is faster than LAPACK.
 constexpr int64_t kBlockedQrFrom = 96;
 
 // A matrix with any strides; the dtype's gemm takes them.
@@ -152,47 +149,38 @@ int factor_panel(int64_t m, int64_t n, T* a, int64_t lda, int* pivots) {
   return info;
 }
 
-// LU of a matrix cut into blocks of columns, which the threads take as they become ready: a block is the next panel as
-// soon as those before it are applied, whatever else is behind.
-template <class T>
-class BlockedLu {
+// Work on a matrix that is cut into blocks of columns, the first of which become panels one after another: a block is
+// the next panel once `apply(panel, block)` is done for those before it, and factor(block) gives an info that is 0 or
+// the rank of what failed. The threads take blocks as they become ready, the next panel first, whatever is behind it.
+template <class Apply, class Factor>
+class ColumnBlocks {
  public:
-  BlockedLu(int64_t m, int64_t n, T* a, int64_t lda, int* pivots)
-      : m_(m), n_(n), lda_(lda), least_(std::min(m, n)), a_(a), pivots_(pivots), blocks_(parts(n)) {}
-  int factor(bool only_u) {
-    const int64_t threads = std::min<int64_t>(api->num_threads(), as_int(blocks_.size()));
+  ColumnBlocks(int64_t blocks, int64_t panels, const Apply& apply, const Factor& factor)
+      : panels_(panels), apply_(apply), factor_(factor), blocks_(static_cast<size_t>(blocks)) {}
+  int run() {
+    const int64_t threads = std::min<int64_t>(api->num_threads(), count());
     over_pieces(threads, [&](int64_t thread) { work(thread, threads); });
-    if (only_u) return info_;
-    over_pieces(parts(least_), [&](int64_t i) {
-      swap_rows(width(i), a_ + i * kWidth * lda_, lda_, pivots_, std::min((i + 1) * kWidth, least_), least_);
-    });
     return info_;
   }
 
  private:
-  static constexpr int64_t kWidth = 32;
   struct Block {
     int64_t applied = 0;  // panels
     bool taken = false;
   };
-  static int64_t parts(int64_t n) { return (n + kWidth - 1) / kWidth; }
-  int64_t width(int64_t i) const { return std::min(kWidth, n_ - i * kWidth); }
-  bool waits(int64_t i) const {
-    const Block& b = blocks_[static_cast<size_t>(i)];
-    return !b.taken && b.applied < std::min(factored_, i);
-  }
+  int64_t count() const { return static_cast<int64_t>(blocks_.size()); }
+  const Block& at(int64_t i) const { return blocks_[static_cast<size_t>(i)]; }
   // The block that is the next panel, else one of this thread's, whose cache may hold it, else any; -1 for none.
   int64_t take(int64_t thread, int64_t threads) const {
-    const int64_t n = as_int(blocks_.size());
-    if (factored_ < parts(least_) && !blocks_[static_cast<size_t>(factored_)].taken) return factored_;
+    if (factored_ < panels_ && !at(factored_).taken) return factored_;
     for (const bool own : {true, false})
-      for (int64_t i = factored_; i < n; ++i)
-        if (own == (i % threads == thread) && waits(i)) return i;
+      for (int64_t i = factored_; i < count(); ++i)
+        if (own == (i % threads == thread) && !at(i).taken && at(i).applied < factored_) return i;
     return -1;
   }
   bool done() const {
-    return factored_ == parts(least_) && std::all_of(blocks_.begin() + factored_, blocks_.end(),
-                                                     [&](const Block& b) { return b.applied == factored_; });
+    if (factored_ < panels_) return false;
+    return std::all_of(blocks_.begin() + panels_, blocks_.end(), [&](const Block& b) { return b.applied == panels_; });
   }
   void work(int64_t thread, int64_t threads) {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -205,12 +193,12 @@ class BlockedLu {
         continue;
       }
       Block& block = blocks_[static_cast<size_t>(i)];
-      const int64_t panels = std::min(factored_, i);
+      const int64_t panels = factored_;
       block.taken = true;
       lock.unlock();
-      for (int64_t panel = block.applied; panel < panels; ++panel) apply(panel, i);
-      const bool is_panel = panels == i && i < parts(least_);
-      const int info = is_panel ? factor_next(i) : 0;
+      for (int64_t panel = block.applied; panel < panels; ++panel) apply_(panel, i);
+      const bool is_panel = panels == i && i < panels_;
+      const int info = is_panel ? factor_(i) : 0;
       lock.lock();
       block.applied = panels;
       block.taken = false;
@@ -218,35 +206,45 @@ class BlockedLu {
       if (info && !info_) info_ = info;
     }
   }
-  void apply(int64_t panel, int64_t i) {
-    const int64_t row = panel * kWidth, k = std::min(kWidth, least_ - row), n = width(i);
-    T *x = a_ + i * kWidth * lda_ + row, *l = a_ + row * (lda_ + 1);
-    swap_rows(n, x - row, lda_, pivots_, row, row + k);
-    solve_triangle(true, 'N', true, k, n, l, lda_, x, lda_);
-    subtract<T>(m_ - row - k, n, k, {l + k, lda_}, {x, lda_}, {x + k, lda_});
-  }
-  int factor_next(int64_t i) {
-    const int64_t row = i * kWidth;
-    const int info = factor_panel(m_ - row, width(i), a_ + row * (lda_ + 1), lda_, pivots_ + row);
-    for (int64_t k = row; k < std::min(row + kWidth, least_); ++k) pivots_[k] += as_int(row);
-    return info ? info + as_int(row) : 0;
-  }
 
-  int64_t m_, n_, lda_, least_;
-  T* a_;
-  int* pivots_;
+  int64_t panels_;
+  const Apply& apply_;
+  const Factor& factor_;
   std::mutex mutex_;  // of what follows
   std::vector<Block> blocks_;
   int64_t factored_ = 0;
   int info_ = 0;
 };
 
+constexpr int64_t kPanel = 32;       // columns of a block
+constexpr int64_t kFewColumns = 64;  // of which more threads than one are of no use
+inline int64_t panels_of(int64_t n) { return (n + kPanel - 1) / kPanel; }
+
 // LAPACK's getrf; of L only what U needs where `only_u`.
 template <class T>
 int factor_lu(int64_t m, int64_t n, T* a, int64_t lda, int* pivots, bool only_u = false) {
-  constexpr int64_t kOnePanel = 64;  // the order up to which a second thread is of no use
-  if (std::min(m, n) <= kOnePanel) return factor_panel(m, n, a, lda, pivots);
-  return BlockedLu<T>(m, n, a, lda, pivots).factor(only_u);
+  const int64_t least = std::min(m, n), panels = panels_of(least);
+  if (least <= kFewColumns) return factor_panel(m, n, a, lda, pivots);
+  const auto width = [=](int64_t i) { return std::min(kPanel, n - i * kPanel); };
+  const auto apply = [=](int64_t panel, int64_t i) {
+    const int64_t row = panel * kPanel, k = std::min(kPanel, least - row);
+    T *x = a + i * kPanel * lda + row, *l = a + row * (lda + 1);
+    swap_rows(width(i), x - row, lda, pivots, row, row + k);
+    solve_triangle(true, 'N', true, k, width(i), l, lda, x, lda);
+    subtract<T>(m - row - k, width(i), k, {l + k, lda}, {x, lda}, {x + k, lda});
+  };
+  const auto factor = [=](int64_t i) {
+    const int64_t row = i * kPanel;
+    const int info = factor_panel(m - row, width(i), a + row * (lda + 1), lda, pivots + row);
+    for (int64_t k = row; k < std::min(row + kPanel, least); ++k) pivots[k] += as_int(row);
+    return info ? info + as_int(row) : 0;
+  };
+  const int info = ColumnBlocks(panels_of(n), panels, apply, factor).run();
+  if (!only_u)
+    over_pieces(panels, [=](int64_t i) {
+      swap_rows(width(i), a + i * kPanel * lda, lda, pivots, std::min((i + 1) * kPanel, least), least);
+    });
+  return info;
 }
 
 // LAPACK's getrs.
@@ -280,38 +278,42 @@ void invert_lu(int64_t n, T* lu, int64_t ld, const int* pivots, T* inverse) {
   });
 }
 
-// The factor L of A = L L^H in place of the lower triangle of a matrix by columns or rows; info is that of LAPACK's
-// potrf.
+// C (m, n), on and below the diagonal, less A B^H for the rows A (m, k) of a factor, the first n of which are B.
 template <class T>
-int factor_cholesky(int64_t n, Matrix<T> a) {
-  const bool by_rows = a.column == 1;  // to LAPACK the upper triangle of the transpose
-  const int64_t lda = by_rows ? a.row : a.column;
-  if (n < kBlockedFrom<T>) {
-    char uplo = by_rows ? 'U' : 'L';
-    int order = as_int(n), ld = leading(lda), info = 0;
-    if (n) lapack<T>.potrf(&uplo, &order, a.data, &ld, &info);
-    return info;
-  }
-  const int64_t first = n / 2, second = n - first;
-  if (const int info = factor_cholesky(first, a)) return info;
-  const Matrix<T> side = a.at(first, 0), below = a.at(first, first);
-  std::vector<T> adjoint(static_cast<size_t>(first * second));  // of the side: L11 L21^H = A21^H
-  const auto copy = [&](auto&& move) {
-    for (int64_t i = 0; i < second; ++i)
-      for (int64_t j = 0; j < first; ++j) move(*side.at(i, j).data, adjoint[static_cast<size_t>(i * first + j)]);
+void subtract_square(int64_t m, int64_t n, int64_t k, const T* a, T* c, int64_t ld) {
+  std::vector<T> adjoint(static_cast<size_t>(k * n));
+  for (int64_t j = 0; j < k; ++j)
+    for (int64_t i = 0; i < n; ++i) adjoint[static_cast<size_t>(i * k + j)] = conj(a[j * ld + i]);
+  sweeps<T>().subtract(m, n, k, a, ld, adjoint.data(), k, c, ld);
+}
+
+// n columns (m, n) of the Cholesky factor from the diagonal on.
+template <class T>
+int factor_cholesky_panel(int64_t m, int64_t n, T* a, int64_t ld) {
+  if (n <= kPanelColumns) return sweeps<T>().cholesky(m, n, a, ld);
+  const int64_t first = (n / 2 + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
+  T* below = a + first * (ld + 1);
+  const int info = factor_cholesky_panel(m, first, a, ld);
+  subtract_square(m - first, n - first, first, a + first, below, ld);
+  const int rest = factor_cholesky_panel(m - first, n - first, below, ld);
+  return info ? info : rest ? rest + as_int(first) : 0;
+}
+
+// The factor L of A = L L^H in place of the lower triangle by columns; info is that of LAPACK's potrf.
+template <class T>
+int factor_cholesky(int64_t n, T* a, int64_t ld) {
+  if (n <= kFewColumns) return factor_cholesky_panel(n, n, a, ld);
+  const auto width = [=](int64_t i) { return std::min(kPanel, n - i * kPanel); };
+  const auto apply = [=](int64_t panel, int64_t i) {
+    const int64_t row = i * kPanel;
+    subtract_square(n - row, width(i), kPanel, a + panel * kPanel * ld + row, a + row * (ld + 1), ld);
   };
-  copy([](T& from, T& to) { to = conj(from); });
-  over_columns(second, [&](int64_t begin, int64_t end) {
-    solve_triangle(!by_rows, by_rows ? 'T' : 'N', false, first, end - begin, a.data, lda,
-                   adjoint.data() + begin * first, first);
-  });
-  copy([](T& to, T& from) { to = conj(from); });
-  for (int64_t j = 0; j < second; j += 4 * kBlock) {  // of the square only what is on and below the diagonal
-    const int64_t width = std::min(4 * kBlock, second - j);
-    multiply<T>(second - j, width, first, -1, side.at(j, 0), {adjoint.data() + j * first, first}, 1, below.at(j, j));
-  }
-  const int info = factor_cholesky(second, below);
-  return info ? info + as_int(first) : 0;
+  const auto factor = [=](int64_t i) {
+    const int64_t row = i * kPanel;
+    const int info = factor_cholesky_panel(n - row, width(i), a + row * (ld + 1), ld);
+    return info ? info + as_int(row) : 0;
+  };
+  return ColumnBlocks(panels_of(n), panels_of(n), apply, factor).run();
 }
 
 // Reflectors I - V T V^H of columns of a QR decomposition, in the form of Schreiber and Van Loan, "A storage-efficient

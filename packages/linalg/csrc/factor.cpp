@@ -11,7 +11,7 @@ namespace {
 
 // ---- Cholesky
 
-// Row-major A is LAPACK's transpose, so the lower triangle here is its upper one, and the factor comes out row-major.
+// Row by row an upper triangle lies as a lower one by columns, of the conjugate matrix, and its factor does too.
 void cholesky(const Tensor* a, bool upper, Owned& factor, Owned& info) {
   const Stack from(a);
   const int64_t n = from.n;
@@ -21,15 +21,13 @@ void cholesky(const Tensor* a, bool upper, Owned& factor, Owned& info) {
       if (fits_lanes(n, n))
         return lanes<T>().cholesky(Rows<T>(from, begin, end), n, end - begin, upper, data_of<T>(factor, begin),
                                    info.data<int32_t>() + begin);
+      std::vector<T> lower(upper ? 0 : static_cast<size_t>(n * n));
       for (int64_t i = begin; i < end; ++i) {
-        T* m = data_of<T>(factor, i);
-        from.rows(i, m);
-        int code = factor_cholesky<T>(n, upper ? Matrix<T>(m, n) : Matrix<T>(m, n, 1));
-        for (int64_t k = 0; k < n && !code; ++k)  // LAPACK lets NaN pass
-          if (std::isnan(real(m[k * (n + 1)]))) code = as_int(k + 1);
-        info.data<int32_t>()[i] = code;
-        for (int64_t row = 0; row < n; ++row)
-          std::fill(m + row * n + (upper ? 0 : row + 1), m + row * n + (upper ? row : n), T(0));
+        T *result = data_of<T>(factor, i), *x = upper ? result : lower.data();
+        upper ? from.rows(i, x) : from.columns(i, x);
+        info.data<int32_t>()[i] = factor_cholesky(n, x, n);
+        for (int64_t j = 1; j < n; ++j) std::fill_n(x + j * n, j, T(0));
+        if (!upper) transpose(n, n, x, n, result, n);
       }
     });
   });

@@ -115,6 +115,14 @@ void over_parts(int64_t n, int64_t bytes, const F& body) {
   over_pieces(pieces, [&](int64_t i) { body(n * i / pieces, n * (i + 1) / pieces); });
 }
 
+// to[j * ld_to + i] = from[i * ld + j] for rows i < m and columns j < n.
+template <class T>
+void transpose(int64_t m, int64_t n, const T* from, int64_t ld, T* to, int64_t ld_to) {
+  over_parts(n, m * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+    sweeps<T>().transpose(m, end - begin, from + begin, ld, to + begin * ld_to, ld_to);
+  });
+}
+
 // A tensor as matrices one after another, whatever its strides; a batch of other sizes broadcasts to it.
 class Stack {
  public:
@@ -154,10 +162,10 @@ class Stack {
   // to[j * ld + i] = from[i * inner + j * outer]
   template <class T>
   static void copy(const T* from, int64_t inner, int64_t outer, int64_t n_inner, int64_t n_outer, T* to, int64_t ld) {
+    if (outer == 1 && inner != 1) return transpose(n_inner, n_outer, from, inner, to, ld);
     over_parts(n_outer, n_inner * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
       const T* source = from + begin * outer;
       T* target = to + begin * ld;
-      if (outer == 1 && inner != 1) return sweeps<T>().transpose(n_inner, end - begin, source, inner, target, ld);
       for (int64_t j = 0; j < end - begin; ++j)
         if (inner == 1)
           std::copy_n(source + j * outer, n_inner, target + j * ld);

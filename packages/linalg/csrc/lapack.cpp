@@ -14,11 +14,6 @@ namespace rl {
 
 namespace {
 
-struct Tables {
-  PyObject* lapack;
-  PyObject* blas;
-};
-
 // Each routine is a capsule whose name is its C signature.
 template <class F>
 bool get(PyObject* table, char type, const char* routine, F* out) {
@@ -37,24 +32,22 @@ bool get(PyObject* table, char type, const char* routine, F* out) {
 }
 
 template <class T>
-bool fill(const Tables& from, char t) {
+bool fill(PyObject* table, char t) {
   Lapack<T>& l = lapack<T>;
   constexpr bool c = kComplex<T>;
-  PyObject* table = from.lapack;
-  return get(table, t, "potrf", &l.potrf) && get(table, t, "sytrf", &l.sytrf) && get(table, t, "sytrs", &l.sytrs) &&
+  return get(table, t, "sytrf", &l.sytrf) && get(table, t, "sytrs", &l.sytrs) &&
          get(table, t, c ? "hetrf" : "sytrf", &l.hetrf) && get(table, t, c ? "hetrs" : "sytrs", &l.hetrs) &&
          get(table, t, "geqrf", &l.geqrf) && get(table, t, c ? "ungqr" : "orgqr", &l.orgqr) &&
          get(table, t, c ? "unmqr" : "ormqr", &l.ormqr) && get(table, t, c ? "heevd" : "syevd", &l.syevd) &&
          get(table, t, "geev", &l.geev) && get(table, t, "gesdd", &l.gesdd) && get(table, t, "gesvd", &l.gesvd) &&
-         get(table, t, "gels", &l.gels) && get(table, t, "trcon", &l.trcon) && get(table, t, "gelsy", &l.gelsy) &&
-         get(table, t, "gelsd", &l.gelsd) && get(table, t, "gelss", &l.gelss) && get(from.blas, t, "trsm", &l.trsm) &&
-         get(from.blas, t, "gemm", &l.gemm);
+         get(table, t, "gels", &l.gels) && get(table, t, "gelsy", &l.gelsy) && get(table, t, "gelsd", &l.gelsd) &&
+         get(table, t, "gelss", &l.gelss);
 }
 
 template <class R>
-bool fill_condensed(const Tables& from, char t) {
+bool fill_condensed(PyObject* table, char t) {
   Condensed<R>& c = condensed<R>;
-  return get(from.lapack, t, "stedc", &c.stedc) && get(from.lapack, t, "bdsdc", &c.bdsdc);
+  return get(table, t, "stedc", &c.stedc) && get(table, t, "bdsdc", &c.bdsdc);
 }
 
 // How many threads OpenBLAS uses, and who wants it to use one.
@@ -68,7 +61,7 @@ struct Threads {
 void find_threads() {
 #if !defined(_WIN32)
   Dl_info info;
-  if (!dladdr(reinterpret_cast<void*>(lapack<double>.potrf), &info)) return;
+  if (!dladdr(reinterpret_cast<void*>(lapack<double>.geqrf), &info)) return;
   void* library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);  // whose dependencies are searched too
   if (!library) return;
   threads.set = reinterpret_cast<void (*)(int)>(dlsym(library, "scipy_openblas_set_num_threads"));
@@ -77,23 +70,17 @@ void find_threads() {
 #endif
 }
 
-PyObject* functions_of(const char* name) {
-  PyObject* module = PyImport_ImportModule(name);
-  PyObject* table = module ? PyObject_GetAttrString(module, "__pyx_capi__") : nullptr;
-  Py_XDECREF(module);
-  return table;
-}
-
 }  // namespace
 
 int load_lapack() {
-  Tables tables{functions_of("scipy.linalg.cython_lapack"), functions_of("scipy.linalg.cython_blas")};
-  bool done = tables.lapack && tables.blas && fill<float>(tables, 's') && fill<double>(tables, 'd') &&
-              fill<std::complex<float>>(tables, 'c') && fill<std::complex<double>>(tables, 'z') &&
-              fill_condensed<float>(tables, 's') && fill_condensed<double>(tables, 'd');
+  PyObject* module = PyImport_ImportModule("scipy.linalg.cython_lapack");
+  PyObject* table = module ? PyObject_GetAttrString(module, "__pyx_capi__") : nullptr;
+  const bool done = table && fill<float>(table, 's') && fill<double>(table, 'd') &&
+                    fill<std::complex<float>>(table, 'c') && fill<std::complex<double>>(table, 'z') &&
+                    fill_condensed<float>(table, 's') && fill_condensed<double>(table, 'd');
   if (done) find_threads();
-  Py_XDECREF(tables.lapack);
-  Py_XDECREF(tables.blas);
+  Py_XDECREF(table);
+  Py_XDECREF(module);
   return done ? 0 : -1;
 }
 

@@ -1,4 +1,4 @@
-// LAPACK and BLAS through the function pointers that SciPy publishes, so that no library is linked or shipped.
+// LAPACK through the function pointers that SciPy publishes, so that no library is linked or shipped.
 #pragma once
 #include <complex>
 #include <type_traits>
@@ -26,7 +26,6 @@ struct Lapack {
   template <class A, class B>
   using F = std::conditional_t<kComplex<T>, B, A>*;
 
-  void (*potrf)(char* uplo, int* n, T* a, int* lda, int* info);
   void (*sytrf)(char* uplo, int* n, T* a, int* lda, int* pivots, T* work, int* lwork, int* info);
   void (*hetrf)(char* uplo, int* n, T* a, int* lda, int* pivots, T* work, int* lwork, int* info);
   void (*sytrs)(char* uplo, int* n, int* nrhs, T* a, int* lda, int* pivots, T* b, int* ldb, int* info);
@@ -54,9 +53,6 @@ struct Lapack {
     void(char* job_u, char* job_vt, int* m, int* n, T* a, int* lda, R* s, T* u, int* ldu, T* vt, int* ldvt, T* work,
          int* lwork, R* rwork, int* info)>
       gesvd;
-  F<void(char* norm, char* uplo, char* diag, int* n, T* a, int* lda, R* rcond, T* work, int* iwork, int* info),
-    void(char* norm, char* uplo, char* diag, int* n, T* a, int* lda, R* rcond, T* work, R* rwork, int* info)>
-      trcon;
   void (*gels)(char* trans, int* m, int* n, int* nrhs, T* a, int* lda, T* b, int* ldb, T* work, int* lwork, int* info);
   F<void(int* m, int* n, int* nrhs, T* a, int* lda, T* b, int* ldb, int* pivots, R* rcond, int* rank, T* work,
          int* lwork, int* info),
@@ -73,10 +69,6 @@ struct Lapack {
     void(int* m, int* n, int* nrhs, T* a, int* lda, T* b, int* ldb, R* s, R* rcond, int* rank, T* work, int* lwork,
          R* rwork, int* info)>
       gelss;
-  void (*trsm)(char* side, char* uplo, char* trans, char* diag, int* m, int* n, T* alpha, T* a, int* lda, T* b,
-               int* ldb);
-  void (*gemm)(char* trans_a, char* trans_b, int* m, int* n, int* k, T* alpha, T* a, int* lda, T* b, int* ldb, T* beta,
-               T* c, int* ldc);
 };
 
 template <class T>
@@ -93,7 +85,7 @@ struct Condensed {
 template <class R>
 inline Condensed<R> condensed;  // filled by load_lapack
 
-// Reads scipy.linalg.cython_lapack and cython_blas; -1 with a Python exception where they lack what is expected.
+// Reads scipy.linalg.cython_lapack; -1 with a Python exception where they lack what is expected.
 int load_lapack();
 
 // While one lives, OpenBLAS uses no threads but the caller's: beside other work its own wait for each other by turning,

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <random>
 
 #include "blocked.h"
 
@@ -306,33 +308,71 @@ int least_squares(Driver driver, int m, int n, int k, T* a, T* b, int ldb, int* 
   return info;
 }
 
-// The reciprocal of the condition of an upper triangle, in the 1-norm; 0 where it is singular.
+// The largest length of some vectors (n, k), which become of length 1; infinity where one has none.
 template <class T>
-Real<T> reciprocal_condition(int64_t n, T* r, int64_t ld) {
-  char norm = '1', uplo = 'U', diagonal = 'N';
-  int order = as_int(n), step = leading(ld), info = 0;
-  Real<T> result = 0;
-  std::vector<T> work(static_cast<size_t>(3 * n));
-  std::vector<std::conditional_t<kComplex<T>, Real<T>, int>> more(static_cast<size_t>(n));
-  lapack<T>.trcon(&norm, &uplo, &diagonal, &order, r, &step, &result, work.data(), more.data(), &info);
-  return result;
+Real<T> normalize(int64_t n, int64_t k, T* x) {
+  using R = Real<T>;
+  R largest(0);
+  for (int64_t j = 0; j < k; ++j, x += n) {
+    R squares(0);
+    for (int64_t i = 0; i < n; ++i) squares += std::norm(x[i]);
+    const R length = std::sqrt(squares);
+    if (!(length > 0 && length < std::numeric_limits<R>::infinity())) return std::numeric_limits<R>::infinity();
+    largest = std::max(largest, length);
+    for (int64_t i = 0; i < n; ++i) x[i] /= length;
+  }
+  return largest;
 }
 
-// Least squares by QR without pivoting, which is several times as fast, where that shows full rank beyond doubt: one
-// norm of the condition may be off from another by as much as `kDoubt`. False: it does not, and b is as it was.
+// Whether a matrix (m, n) with the triangle R has full rank beyond doubt: its least singular value is well above rcond
+// times the largest. Both are found by iteration from a few vectors, the largest only where its bound does not do.
 template <class T>
-bool least_squares_by_qr(int64_t m, int64_t n, int64_t k, std::vector<T> a, T* b, int64_t ldb, Real<T> rcond) {
-  constexpr int kDoubt = 10;
-  const int64_t least = std::min(m, n), most = std::max(m, n);
-  if (m < n) {  // of A^H, whose R^H comes first
-    std::vector<T> adjoint(a.size());
-    for (int64_t j = 0; j < n; ++j)
-      for (int64_t i = 0; i < m; ++i) adjoint[static_cast<size_t>(i * n + j)] = conj(a[static_cast<size_t>(j * m + i)]);
-    a.swap(adjoint);
+bool has_full_rank(int64_t m, int64_t n, const T* a, int64_t order, T* r, int64_t ld, Real<T> rcond) {
+  using R = Real<T>;
+  constexpr int64_t kVectors = 8;
+  constexpr R kDoubt = 4;
+  std::minstd_rand random(1);
+  const auto vectors = [&](int64_t length) {
+    std::vector<T> x(static_cast<size_t>(length * kVectors));
+    for (T& e : x) e = T(static_cast<R>(random()) / static_cast<R>(random.max()) - R(0.5));
+    normalize(length, kVectors, x.data());
+    return x;
+  };
+  std::vector<T> x = vectors(order);
+  R inverse(0), bound(0);
+  for (const char op : {'C', 'N', 'C', 'N'}) {
+    solve_triangle(false, op, false, order, kVectors, r, ld, x.data(), order);
+    inverse = normalize(order, kVectors, x.data());
   }
-  std::vector<T> tau(static_cast<size_t>(least));
+  for (int64_t j = 0; j < order; ++j)
+    for (int64_t i = 0; i <= j; ++i) bound += std::norm(r[j * ld + i]);
+  if (inverse * std::sqrt(bound) * rcond * kDoubt < 1) return true;
+  std::vector<T> v = vectors(n), w(static_cast<size_t>(m * kVectors));
+  const Matrix<T> matrix(const_cast<T*>(a), m);
+  for (int step = 0; step < 4; ++step) {
+    multiply<T>(m, kVectors, n, 1, matrix, {v.data(), n}, 0, {w.data(), m});
+    bound = normalize(m, kVectors, w.data());
+    for (T& e : w) e = conj(e);
+    multiply<T>(n, kVectors, m, 1, matrix.transposed(), {w.data(), m}, 0, {v.data(), n});
+    for (T& e : v) e = conj(e);
+    normalize(n, kVectors, v.data());
+  }
+  return inverse * bound * rcond * kDoubt < 1;
+}
+
+// Least squares by QR without pivoting, which is several times as fast, where that shows full rank. False: it does not,
+// and b is as it was.
+template <class T>
+bool least_squares_by_qr(int64_t m, int64_t n, int64_t k, const std::vector<T>& matrix, T* b, int64_t ldb,
+                         Real<T> rcond) {
+  const int64_t least = std::min(m, n), most = std::max(m, n);
+  std::vector<T> a(matrix), tau(static_cast<size_t>(least));
+  if (m < n) {  // of A^H, whose R^H comes first
+    transpose(n, m, matrix.data(), m, a.data(), n);
+    for (T& e : a) e = conj(e);
+  }
   factor_qr(most, least, a.data(), most, tau.data());
-  if (!(reciprocal_condition(least, a.data(), most) > kDoubt * rcond)) return false;
+  if (!has_full_rank(m, n, matrix.data(), least, a.data(), most, rcond)) return false;
   const auto solve = [&](char op) {
     over_columns(k, [&](int64_t begin, int64_t end) {
       solve_triangle(false, op, false, least, end - begin, a.data(), most, b + begin * ldb, ldb);

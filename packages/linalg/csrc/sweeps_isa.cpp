@@ -292,7 +292,7 @@ void general(int64_t m, int64_t begin, int64_t end, T* a, int64_t lda, int64_t s
   for (; begin < end; ++begin) columns(begin, Constant<1>{});
 }
 
-// ---- LU of a panel, left-looking: a column takes all that is due from those before it in one pass
+// ---- LU and Cholesky of a panel, left-looking: a column takes all that is due from those before it in one pass
 
 template <class R, int P>
 Vec<R> sizes_of(Vec<R> x) {  // LAPACK's measure of pivots
@@ -310,11 +310,11 @@ R size_of(const R* x) {
   return P == 1 ? size(x[0]) : size(x[0]) + size(x[P - 1]);
 }
 
-// Rows [begin, m) of a column less its first `Depth` elements times the columns before it; the size of the largest.
+// Rows [begin, m) of a column less `Depth` columns times numbers that are `step` apart; the size of the largest.
 template <class R, int P, int Depth>
-R eliminate(int64_t begin, int64_t m, const R* a, int64_t ld, R* column) {
+R eliminate(int64_t begin, int64_t m, const R* a, int64_t ld, const R* numbers, int64_t step, R* column) {
   Factor<R, P> x[Depth + 1];
-  repeat<Depth>([&](auto j) RL_INLINE { x[j.value] = Factor<R, P>(Number<R, P>::at(column + j.value * P)); });
+  repeat<Depth>([&](auto j) RL_INLINE { x[j.value] = Factor<R, P>(Number<R, P>::at(numbers + j.value * step)); });
   Vec<R> largest = splat(R(-1));
   by_vectors<R>(begin * P, m * P, [&](int64_t i, auto lanes) RL_INLINE {
     Vec<R> sums[P] = {};
@@ -378,7 +378,7 @@ int lu(int64_t m, int64_t n, T* matrix, int64_t lda, int* pivots) {
     }
     R most = -1;
     repeat<kPanelColumns>([&](auto d) RL_INLINE {
-      if (depth == d.value) most = eliminate<R, P, d.value>(depth, m, a, ld, column);
+      if (depth == d.value) most = eliminate<R, P, d.value>(depth, m, a, ld, column, P, column);
     });
     if (k >= m) continue;
     int64_t pivot = k;
@@ -405,9 +405,32 @@ int lu(int64_t m, int64_t n, T* matrix, int64_t lda, int* pivots) {
   return info;
 }
 
+template <class R, int P, class T>
+int cholesky(int64_t m, int64_t n, T* matrix, int64_t lda) {
+  using N = Number<R, P>;
+  auto* a = reinterpret_cast<R*>(matrix);
+  const int64_t ld = lda * P;
+  int info = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    R numbers[kPanelColumns * P], *column = a + k * ld;
+    for (int64_t j = 0; j < k; ++j) N::at(a + j * ld + k * P).conj().to(numbers + j * P);
+    repeat<kPanelColumns>([&](auto d) RL_INLINE {
+      if (k == d.value) eliminate<R, P, d.value>(k, m, a, ld, numbers, P, column);
+    });
+    const R diagonal = column[k * P];
+    if (!(diagonal > 0) && !info) info = static_cast<int>(k + 1);
+    const N root{sizeof(R) == 8 ? static_cast<R>(__builtin_sqrt(diagonal)) : static_cast<R>(__builtin_sqrtf(diagonal)),
+                 0};
+    root.to(column + k * P);
+    divide<R, P>(m - k - 1, column + (k + 1) * P, root);
+  }
+  return info;
+}
+
 template <class R, int P, class K>
 void fill(K& k) {
   k.lu = lu<R, P>;
+  k.cholesky = cholesky<R, P>;
   k.subtract = subtract<R, P>;
   k.transpose = transpose_elements<R, P>;
   k.hermitian = hermitian<R, P>;
