@@ -733,9 +733,11 @@ void run_blocked(const GemmArgs& g, int64_t batch) {
   const int64_t most_rows = where == Sums::InPlace ? 1024 : 256, most_cols = 4096 / static_cast<int64_t>(sizeof(S));
   int64_t row_blocks = parts(g.m, most_rows), col_blocks = parts(g.n, most_cols);
   const int64_t tasks = num_threads();
+  // Of a shallow product C is most of the memory, and who reads it next shares it out by rows.
+  const int64_t favour = 4 * g.k <= g.m ? 4 : 1;
   while (batch * row_blocks * col_blocks < tasks &&
          weight * work(g.m / row_blocks, g.n / col_blocks, g.k) > kTaskWork) {
-    ++(g.m / row_blocks > g.n / col_blocks ? row_blocks : col_blocks);
+    ++(favour * g.m / row_blocks > g.n / col_blocks ? row_blocks : col_blocks);
   }
   const int64_t block_m = parts(g.m, row_blocks), block_n = parts(parts(g.n, col_blocks), width) * width;
   row_blocks = parts(g.m, block_m), col_blocks = parts(g.n, block_n);
