@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 
 import numpy as np
@@ -66,6 +67,10 @@ def fail_by_key():
     raise KeyError("lost")
 
 
+def stop():
+    raise StopIteration("no more")
+
+
 def fail_strangely():
     raise Broken(1, 2)
 
@@ -76,6 +81,10 @@ def die():
 
 def leave():
     os._exit(3)
+
+
+def lose(batch):
+    raise OSError("lost")
 
 
 def hang():
@@ -225,6 +234,14 @@ def test_errors_come_with_their_traceback(persistent):
     assert "Original Traceback (most recent call last):\n" in str(caught.value)
     with pytest.raises(RuntimeError, match="Caught Broken in DataLoader"):
         list(DataLoader(Numbers(8, fail_strangely=0), **options))
+    for workers in (0, 1):
+        with pytest.raises(RuntimeError, match="the dataset raised StopIteration"):
+            list(DataLoader(Numbers(8, stop=3), num_workers=workers))
+    with pytest.raises(AttributeError, match=r"(?s)Caught AttributeError in DataLoader.*pickle local object"):
+        list(DataLoader([lambda: 0], batch_size=None, num_workers=1))
+    with pytest.raises(OSError, match="lost") as lost:
+        list(DataLoader(Numbers(8), collate_fn=lose, **options))
+    assert "in DataLoader worker process 0" in str(lost.value)
     with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf"):
         list(DataLoader([torch.ones(1, requires_grad=True) * 2], batch_size=None, num_workers=1))
 
@@ -251,6 +268,43 @@ def test_hanging_is_reported(in_order, monkeypatch):
     monkeypatch.setattr(_processes, "_GRACE", 0.2)
     with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.5 seconds"):
         list(DataLoader(Numbers(8, hang=3), num_workers=2, timeout=0.5, in_order=in_order))
+
+
+@needs_fork
+def test_an_interrupt_ends_the_processes(monkeypatch):
+    from rushlight.utils.data import _processes
+
+    monkeypatch.setattr(_processes, "_GRACE", 0.2)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        list(DataLoader(Numbers(8, hang=3), num_workers=2))
+    timer.join()
+
+
+@needs_fork
+@pytest.mark.parametrize("persistent", [True, False])
+def test_an_error_of_the_loop_ends_the_processes(persistent):
+    loader = DataLoader(Numbers(100), num_workers=2, persistent_workers=persistent)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            [1 / 0 for _ in loader]
+    assert len(list(loader)) == 100
+
+
+@needs_fork
+def test_an_error_of_the_sampler_ends_the_processes():
+    def indices():
+        yield 0
+        raise OSError("no index")
+
+    with pytest.raises(OSError, match="no index"):
+        list(DataLoader(Numbers(4), sampler=indices(), num_workers=2))
+
+
+def test_what_cannot_be_sent_to_a_process_is_named():
+    with pytest.raises((AttributeError, TypeError), match="pickle"):
+        list(DataLoader([1], collate_fn=lambda batch: batch, num_workers=1, multiprocessing_context="spawn"))
 
 
 @needs_fork

@@ -24,6 +24,12 @@ class _MapFetcher:
         self._whole = whole if batched and collate is default_collate else None
 
     def __call__(self, index: Any) -> Any:
+        try:
+            return self._load(index)
+        except StopIteration as error:  # would end the pass without a word
+            raise RuntimeError(f"DataLoader: the dataset raised StopIteration, got index={index}.") from error
+
+    def _load(self, index: Any) -> Any:
         if self._whole is not None:
             batch = self._whole(index)
             if batch is not None:
