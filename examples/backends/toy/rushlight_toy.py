@@ -94,7 +94,7 @@ def squareplus_samples(make, dtype):
 squareplus = (
     Op("toy::squareplus(Tensor self, float b=4.0) -> Tensor", family=pointwise("float"), method=False)
     .array(lambda xp, x, b: (x + xp.sqrt(x * x + b)) / 2)
-    .grad(self="grad * (1 + self / sqrt(self * self + b)) / 2")
+    .grad(self="grad * conj(1 + self / sqrt(self * self + b)) / 2")
     .samples(squareplus_samples, lambda x, b=4.0: (x + np.sqrt(x * x + b)) / 2)
 )
 

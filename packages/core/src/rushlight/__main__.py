@@ -1,9 +1,11 @@
-"""The command line: what is installed, what is wrong, what runs where, and PyTorch scripts as they are.
+"""The command line, `python -m rushlight` or `rushlight`: what is installed, what runs where, PyTorch scripts as is.
 
 python -m rushlight plugins                 every plugin: wheel, version, state, contributions
 python -m rushlight doctor                  what is wrong with this installation; exit status 1 if anything
 python -m rushlight capabilities            which operator runs how, by device and dtype
 python -m rushlight capabilities --device cuda --html table.html
+python -m rushlight new-plugin NAME --kind backend|collectives|ops|rendezvous
+                                            writes the repository of a plugin that passes its own tests
 python -m rushlight run script.py [args]    runs a script in which `torch` stands for rushlight
 python -m rushlight run -m module [args]
 """
@@ -62,6 +64,8 @@ def _summary(plugin: Plugin) -> str:
         "devices": [backend.name for backend in new.backends],
         "layers": [layer.name for layer in new.layers],
         "formats": [format.name for format in new.formats],
+        "collectives": [each.name for each in new.collectives],
+        "rendezvous": [each.name for each in new.rendezvous],
     }
     parts = [f"{len(new.ops)} operators"] if new.ops else []
     parts += [f"{kind} {', '.join(names)}" for kind, names in named.items() if names]
@@ -129,6 +133,19 @@ def capabilities(device: str | None, html: str | None) -> int:
     return 0
 
 
+def new_plugin(name: str, kind: str, folder: str) -> int:
+    """Writes the repository of a plugin and says what to do next; 1 if it cannot."""
+    from .plugin._new import new_plugin
+
+    try:
+        made = new_plugin(name, kind, Path(folder))
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{made} is a plugin. Next: cd {made}; pip install -e '.[test]'; pytest")
+    return 0
+
+
 class TorchFinder(MetaPathFinder):
     """Makes `import torch` and `import torch.x.y` give rushlight's modules. An installed PyTorch is not touched."""
 
@@ -179,12 +196,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m rushlight", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="plugins|doctor|capabilities|run")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("plugins", help="list the plugins")
     commands.add_parser("doctor", help="say what is wrong with this installation")
     table = commands.add_parser("capabilities", help="say which operator runs how, by device and dtype")
     table.add_argument("--device", help="only this device type")
     table.add_argument("--html", metavar="FILE", help="write a page that can be searched")
+    maker = commands.add_parser("new-plugin", help="write the repository of a plugin")
+    maker.add_argument("name", help="the plugin's name, a lower-case identifier; its wheel is rushlight-NAME")
+    maker.add_argument("--kind", required=True, choices=["backend", "collectives", "ops", "rendezvous"])
+    maker.add_argument("--into", default=".", metavar="FOLDER", help="where its folder is made (here)")
     runner = commands.add_parser("run", help="run a PyTorch script on rushlight")
     runner.add_argument("-m", dest="is_module", action="store_true", help="the target is a module")
     runner.add_argument("target", help="script or module")
@@ -192,6 +213,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.command == "run":
         return run(options.target, options.arguments, options.is_module)
+    if options.command == "new-plugin":
+        return new_plugin(options.name, options.kind, options.into)
     if options.command == "capabilities":
         return capabilities(options.device, options.html)
     return {"plugins": plugins, "doctor": doctor}[options.command]()

@@ -12,7 +12,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _C
-from .plugin.interface import Available, Backend, Format, Kernel, Layer, PluginError, Unavailable
+from .plugin.interface import (
+    Available,
+    Backend,
+    Collectives,
+    Format,
+    Kernel,
+    Layer,
+    PluginError,
+    Rendezvous,
+    Unavailable,
+)
 
 if TYPE_CHECKING:
     from ._op import Op
@@ -26,6 +36,8 @@ class Contributions(NamedTuple):
     backends: Sequence[type[Backend]] = ()
     layers: Sequence[Layer] = ()
     formats: Sequence[Format] = ()
+    collectives: Sequence[type[Collectives]] = ()
+    rendezvous: Sequence[Rendezvous] = ()
     kernels: dict[str, Sequence[Kernel]] = {}
 
 
@@ -41,6 +53,8 @@ ops: dict[str, Entry] = {}
 backends: dict[str, Entry] = {}
 layers: dict[str, Entry] = {}
 formats: dict[str, Entry] = {}
+collectives: dict[str, Entry] = {}
+rendezvous: dict[str, Entry] = {}
 kernels: dict[tuple[str, str], Entry] = {}
 """By (device type, operator)."""
 
@@ -49,6 +63,13 @@ opened: dict[str, Backend] = {}
 
 CORE = "rushlight-core"
 core = Contributions()
+
+IDENTIFIED = {
+    "collectives": "collectives have",
+    "device type": "a device type has",
+    "rendezvous": "a rendezvous has",
+}
+"""What is named by lower-case identifiers, as errors speak of it."""
 
 lock = threading.RLock()
 _attached: dict[tuple[str, str], Kernel] = {}
@@ -94,6 +115,8 @@ def commit(wheel: str, new: Contributions, origin: str = "") -> None:
             ("device type", backends, new.backends),
             ("file format", formats, new.formats),
             ("layer", layers, new.layers),
+            ("collectives", collectives, new.collectives),
+            ("rendezvous", rendezvous, new.rendezvous),
         )
         for kind, table, items in tables:
             _check_names(wheel, kind, table, items)
@@ -120,8 +143,8 @@ def _check_names(wheel: str, kind: str, table: dict[str, Entry], items: Sequence
         if item.name in table or item.name in seen:
             first = table[item.name].wheel if item.name in table else wheel
             raise PluginError(f"{wheel}: {kind} {item.name!r} is taken, {first} registers it too. Rename one of them.")
-        if kind == "device type" and not (item.name.isidentifier() and item.name.islower()):
-            raise PluginError(f"{wheel}: a device type has a lower-case identifier as name, got name={item.name!r}.")
+        if kind in IDENTIFIED and not (item.name.isidentifier() and item.name.islower()):
+            raise PluginError(f"{wheel}: {IDENTIFIED[kind]} a lower-case identifier as name, got name={item.name!r}.")
         seen.add(item.name)
 
 
@@ -207,6 +230,20 @@ def open_backend(name: str) -> Backend:
             opened[name] = backend
             manager().open_device(name)
         return opened[name]
+
+
+def named(kind: str, table: dict[str, Entry], name: str) -> Any:
+    """What is registered by a name in `collectives` or `rendezvous`, when every plugin has been asked.
+
+    Raises:
+        ValueError: Nothing is.
+    """
+    if name not in table:
+        manager().load_all()
+    if name not in table:
+        known = ", ".join(sorted(table)) or "none"
+        raise ValueError(f"{kind}: no plugin brings this name, got {name!r}. Installed are: {known}.")
+    return table[name].item
 
 
 def require(wheel: str, what: str) -> None:

@@ -19,12 +19,15 @@ from .interface import (
     PLUGIN_API_MINOR,
     Available,
     Backend,
+    Collectives,
     DeviceProperties,
     Format,
     Kernel,
     Layer,
     PluginError,
     PluginWarning,
+    Rendezvous,
+    Store,
     Unavailable,
 )
 
@@ -43,6 +46,7 @@ __all__ = [
     "VIEW",
     "Available",
     "Backend",
+    "Collectives",
     "DeviceProperties",
     "Format",
     "Kernel",
@@ -50,10 +54,13 @@ __all__ = [
     "Op",
     "PluginError",
     "PluginWarning",
+    "Rendezvous",
     "Sample",
+    "Store",
     "Unavailable",
     "backend",
     "claim",
+    "collectives",
     "from_array",
     "layout_tensor",
     "load",
@@ -61,6 +68,7 @@ __all__ = [
     "operators",
     "plugins",
     "pointwise",
+    "rendezvous",
     "require",
     "to_array",
 ]
@@ -161,3 +169,33 @@ def from_array(array: Any, device: Any) -> _C.Tensor:
         device: Where it lives.
     """
     return _C.from_array(array, device)
+
+
+def collectives(name: str) -> type[Collectives]:
+    """The class of collectives that a plugin brings.
+
+    Raises:
+        ValueError: No installed plugin brings that name; the message lists those that there are.
+    """
+    from .. import _registry
+
+    found: type[Collectives] = _registry.named("collectives", _registry.collectives, name)
+    return found
+
+
+def rendezvous(url: str) -> tuple[Store, int, int]:
+    """Meets the other processes of a group.
+
+    Args:
+        url: As "tcp://host:port?rank=0&world_size=2"; its scheme names the rendezvous of a plugin.
+
+    Returns:
+        The group's store, this process' rank and the size of the group.
+
+    Raises:
+        ValueError: No installed plugin brings that scheme, or the URL says too little.
+    """
+    from .. import _registry
+
+    found: Rendezvous = _registry.named("rendezvous", _registry.rendezvous, url.partition("://")[0])
+    return found.meet(url)

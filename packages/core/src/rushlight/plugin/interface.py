@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, Protocol
 
 import numpy as np
 
@@ -237,3 +237,87 @@ class Format:
     load: Callable[[BinaryIO, Any], Any]
     save: Callable[[Any, BinaryIO], None] | None = None
     suffixes: tuple[str, ...] = field(default=())
+
+
+class Store(Protocol):
+    """What the processes of a group share: bytes by key."""
+
+    def set(self, key: str, value: bytes) -> None:
+        """Makes the value known to all."""
+
+    def get(self, key: str) -> bytes:
+        """The value; waits until somebody has set it. Raises TimeoutError where nobody does."""
+
+
+class Collectives:
+    """One way in which the processes of a group talk to each other; one object per process and group.
+
+    A transport gives `send` and `receive`; what is made of them here it overrides where it does better. All calls
+    return when the array may be used again. Every process of the group makes the same calls in the same order.
+
+    Attributes:
+        name: Unique name, as in `init_process_group(name)`. An identifier in lower case.
+        store: The group's store, for the transport's own arrangements; keys start with the name.
+        rank: Which process of the group this is.
+        size: How many there are.
+    """
+
+    name: str
+
+    def __init__(self, store: Store, rank: int, size: int) -> None:
+        self.store, self.rank, self.size = store, rank, size
+
+    def send(self, array: np.ndarray, to: int) -> None:
+        """Sends an array to another process; it does not wait for that process to receive it."""
+        raise NotImplementedError(f"{self.name}: the transport has no send.")
+
+    def receive(self, array: np.ndarray, source: int) -> None:
+        """Waits for an array of the same shape and dtype from another process and writes it into `array`."""
+        raise NotImplementedError(f"{self.name}: the transport has no receive.")
+
+    def broadcast(self, array: np.ndarray, root: int) -> None:
+        """Gives everybody the elements that process `root` has."""
+        if self.rank != root:
+            self.receive(array, root)
+            return
+        for other in range(self.size):
+            if other != root:
+                self.send(array, other)
+
+    def all_gather(self, array: np.ndarray) -> list[np.ndarray]:
+        """The arrays of all processes, by rank."""
+        gathered = [np.array(array) for _ in range(self.size)]
+        for other in range(self.size):
+            if other != self.rank:
+                self.send(array, other)
+        for other in range(self.size):
+            if other != self.rank:
+                self.receive(gathered[other], other)
+        return gathered
+
+    def all_reduce(self, array: np.ndarray, op: str = "sum") -> None:
+        """Replaces the elements by their "sum", "product", "min" or "max" over all processes, taken in rank order."""
+        if op not in REDUCTIONS:
+            raise ValueError(f"all_reduce: op must be one of {', '.join(sorted(REDUCTIONS))}, got op={op!r}.")
+        array[...] = REDUCTIONS[op].reduce(self.all_gather(array))
+
+    def barrier(self) -> None:
+        """Returns when every process has called it."""
+        self.all_gather(np.zeros((), np.uint8))
+
+
+REDUCTIONS = {"max": np.maximum, "min": np.minimum, "product": np.multiply, "sum": np.add}
+"""What `Collectives.all_reduce` offers."""
+
+
+@dataclass(frozen=True)
+class Rendezvous:
+    """One way in which the processes of a group find each other.
+
+    Attributes:
+        name: Scheme of its URLs, as "tcp" in `tcp://host:port?rank=0&world_size=2`. An identifier in lower case.
+        meet: `meet(url) -> (store, rank, size)`. Raises ValueError where the URL says too little.
+    """
+
+    name: str
+    meet: Callable[[str], tuple[Store, int, int]]

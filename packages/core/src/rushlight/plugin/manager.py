@@ -21,7 +21,18 @@ from .._op import Op
 from .._registry import Contributions
 from . import specs
 from ._patience import within_limit
-from .interface import PLUGIN_API, PLUGIN_API_MINOR, Backend, Format, Kernel, Layer, PluginError, PluginWarning
+from .interface import (
+    PLUGIN_API,
+    PLUGIN_API_MINOR,
+    Backend,
+    Collectives,
+    Format,
+    Kernel,
+    Layer,
+    PluginError,
+    PluginWarning,
+    Rendezvous,
+)
 
 __all__ = ["Manager", "Plugin"]
 
@@ -211,9 +222,11 @@ class Manager(pluggy.PluginManager):
     def _collect(self, module: object) -> Contributions:
         return Contributions(
             ops=self._ask(module, "ops", _is(Op)),
-            backends=self._ask(module, "backends", lambda item: isinstance(item, type) and issubclass(item, Backend)),
+            backends=self._ask(module, "backends", _is_class(Backend)),
             layers=self._ask(module, "layers", _is(Layer)),
             formats=self._ask(module, "formats", _is(Format)),
+            collectives=self._ask(module, "collectives", _is_class(Collectives)),
+            rendezvous=self._ask(module, "rendezvous", _is(Rendezvous)),
             kernels={name: self._ask_kernels(module, name) for name in _registry.opened},
         )
 
@@ -288,6 +301,10 @@ def _installed() -> Iterator[Plugin]:
 
 def _is(type_: type) -> Callable[[Any], bool]:
     return lambda item: isinstance(item, type_)
+
+
+def _is_class(base: type) -> Callable[[Any], bool]:
+    return lambda item: isinstance(item, type) and issubclass(item, base)
 
 
 def _unspecified(caller: pluggy.HookCaller, module: object) -> bool:

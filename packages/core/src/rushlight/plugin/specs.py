@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from .interface import Backend, Format, Kernel, Layer
+from .interface import Backend, Collectives, Format, Kernel, Layer, Rendezvous
 
 if TYPE_CHECKING:
     from .._op import Op
@@ -72,6 +72,22 @@ def rushlight_register_layers() -> list[Layer]:
 @hookspec
 def rushlight_register_formats() -> list[Format]:
     """The file formats that a wheel reads and writes. None: none.
+
+    Called once per plugin, when it is loaded.
+    """
+
+
+@hookspec
+def rushlight_register_collectives() -> list[type[Collectives]]:
+    """The ways in which a wheel lets the processes of a group talk to each other. None: none.
+
+    Called once per plugin, when it is loaded. A class is instantiated once per process and group.
+    """
+
+
+@hookspec
+def rushlight_register_rendezvous() -> list[Rendezvous]:
+    """The ways in which a wheel lets the processes of a group find each other. None: none.
 
     Called once per plugin, when it is loaded.
     """

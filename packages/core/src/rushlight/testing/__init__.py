@@ -23,6 +23,7 @@ from ._dtypes import (
     integral_types,
     integral_types_and,
 )
+from ._groups import run_group
 from ._samples import Maker, make_non_contiguous, make_tensor
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "integral_types_and",
     "make_non_contiguous",
     "make_tensor",
+    "run_group",
 ]
 
 for _name in __all__:

@@ -14,6 +14,7 @@ CAPABILITIES = pytest.StashKey[dict[str, dict[str, str]]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("rushlight")
     group.addoption("--device", default="cpu", help="device on which rushlight's tests run (cpu)")
+    group.addoption("--operators", default="", metavar="REGEX", help="only operators whose name this finds (all)")
     group.addoption("--capabilities", metavar="FILE", help="write which operators run on the device, as Markdown")
 
 

@@ -1,6 +1,7 @@
 """The conformance suite: every operator's samples on one device.
 
     pytest --pyargs rushlight.testing.conformance --device=toy --capabilities=table.md
+    pytest --pyargs rushlight.testing.conformance --operators '^toy::'
 
 Of each operator that any installed wheel brings it tests values (against the reference of the record or its array
 kernel over NumPy, else against the CPU), results for inputs that are not contiguous, `out=` and in-place forms, shape
@@ -84,21 +85,24 @@ class Case(NamedTuple):
         return samples
 
 
-def all_ops() -> list[Any]:
-    """The records of every operator of every installed wheel, by name."""
+def all_ops(pattern: str = "") -> list[Any]:
+    """The records of every operator of every installed wheel whose name a regular expression finds, by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a broken plugin is not this suite's subject
         _registry.manager().load_all(ours=True)
-    return [_registry.ops[name].item for name in sorted(_registry.ops)]
+    return [_registry.ops[name].item for name in sorted(_registry.ops) if re.search(pattern, name)]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    pattern = metafunc.config.getoption("--operators")
     if "case" in metafunc.fixturenames:
         dtypes = {"test_value": get_all_dtypes(), "test_gradient": (torch.float64, torch.complex128)}
-        cases = [Case(op, dtype) for op in all_ops() for dtype in dtypes.get(metafunc.function.__name__, DERIVED)]
+        cases = [
+            Case(op, dtype) for op in all_ops(pattern) for dtype in dtypes.get(metafunc.function.__name__, DERIVED)
+        ]
         metafunc.parametrize("case", cases, ids=str)
     elif "op" in metafunc.fixturenames:
-        metafunc.parametrize("op", all_ops(), ids=lambda op: op.name)
+        metafunc.parametrize("op", all_ops(pattern), ids=lambda op: op.name)
 
 
 @contextmanager
