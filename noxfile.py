@@ -158,6 +158,21 @@ def plugins(session: nox.Session) -> None:
 
 
 @nox.session(requires=[BUILT])
+def new_plugin(session: nox.Session) -> None:
+    """Generate a plugin of each kind, install it as a stranger would, and run its own tests."""
+    install_wheels(session, "core", "autograd")
+    session.install("hatchling>=1.26", *test_requirements("core"))
+    parent = Path(session.create_tmp())
+    for kind in ("backend", "collectives", "ops", "rendezvous"):
+        folder = parent / f"rushlight-example_{kind}"
+        shutil.rmtree(folder, ignore_errors=True)
+        session.run("rushlight", "new-plugin", f"example_{kind}", "--kind", kind, "--into", str(parent))
+        session.install("--no-deps", "--no-build-isolation", str(folder))
+        with session.chdir(folder):
+            session.run("pytest", "-q", *session.posargs)
+
+
+@nox.session(requires=[BUILT])
 def wheels(session: nox.Session) -> None:
     """Check the wheels together: no path in two of them, sizes, and what the tree promises (tests/)."""
     owner: dict[str, str] = {}
