@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import resources
 from importlib.resources.abc import Traversable
+from keyword import iskeyword
 from pathlib import Path
 
 from .. import __version__, _areas
@@ -35,7 +36,7 @@ def new_plugin(name: str, kind: str, parent: Path) -> Path:
         ValueError: The name is not a lower-case identifier, or one of rushlight's own.
         FileExistsError: The folder is there already.
     """
-    if not (name.isidentifier() and name.isascii() and name.islower()):
+    if not (name.isidentifier() and name.isascii() and name.islower()) or iskeyword(name):
         raise ValueError(f"new-plugin: the name must be an identifier in lower case, got NAME={name!r}.")
     taken = sorted({"core", "cpu", "cuda", "meta", "numpy", *_areas.WHEELS})
     if name in taken:
