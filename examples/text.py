@@ -1,5 +1,6 @@
 """The text that the language models learn, by characters."""
 
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,6 +59,7 @@ def draw(path: str, title: str, losses: list[float], sample: str) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
     left.plot(losses)
     left.set(xlabel="step", ylabel="loss per character in nats", title=title)
-    right.text(0, 1, sample, va="top", family="monospace", fontsize=8)
+    lines = [part for line in sample.splitlines() for part in textwrap.wrap(line, 72) or [""]]
+    right.text(0, 1, "\n".join(lines[:30]), va="top", family="monospace", fontsize=8)
     right.axis("off")
     figure.savefig(path, dpi=120)

@@ -1,4 +1,4 @@
-// Pooling, normalisation, cross entropy and optimiser steps against plain loops in double precision.
+// Pooling, normalisation, cross entropy and steps of SGD and Adam against plain loops in double precision.
 #include <cmath>
 #include <cstdio>
 #include <random>
