@@ -311,9 +311,11 @@ def leaks(session: nox.Session) -> None:
 
 @nox.session(requires=[BUILT])
 def ecosystem(session: nox.Session) -> None:
-    """Hand tensors to pandas, SciPy, matplotlib and scikit-learn."""
-    install_wheels(session, "core")
-    session.install(*test_requirements("core"), "matplotlib", "pandas", "scikit-learn")
+    """Hand tensors to pandas, SciPy, matplotlib, scikit-learn and array-api-compat."""
+    install_wheels(session, "linalg")
+    session.install(
+        *test_requirements("core"), "array-api-compat", "array-api-extra", "matplotlib", "pandas", "scikit-learn"
+    )
     session.env["SCIPY_ARRAY_API"] = "1"
     session.run("pytest", "-q", "packages/core/tests/test_ecosystem.py", *session.posargs)
 

@@ -91,10 +91,82 @@ def test_scikit_learn():
     assert metrics.confusion_matrix(labels, 1 - labels).tolist() == [[0, 3], [3, 0]]
 
 
-@pytest.mark.skipif(not os.environ.get("SCIPY_ARRAY_API"), reason="SciPy reads SCIPY_ARRAY_API as it is imported")
-def test_libraries_that_follow_the_array_api_return_tensors():
+def test_array_api_compat():
+    compat = pytest.importorskip("array_api_compat")
+    x = torch.from_numpy(X.copy())
+    xp = compat.array_namespace(x)
+    assert xp is torch.array_api is compat.array_namespace(x, 1.0, None, api_version="2024.12")
+    assert compat.is_array_api_obj(x)
+    assert compat.is_writeable_array(x)
+    assert not compat.is_lazy_array(x)
+    assert not compat.is_numpy_array(x)
+    assert compat.device(x) == torch.device("cpu")
+    assert compat.to_device(x, "meta").is_meta
+    assert compat.size(x) == 5
+    with pytest.raises(TypeError, match="Multiple namespaces"):
+        compat.array_namespace(x, X)
+
+
+def test_array_api_extra():
+    extra = pytest.importorskip("array_api_extra")
+    x, matrix = tensors(X, MATRIX)
+    xp = torch.array_api
+    for result, expected in (
+        (extra.atleast_nd(x, ndim=2, xp=xp), X[None]),
+        (extra.cov(matrix.T, xp=xp), np.cov(MATRIX.T)),
+        (extra.kron(x, x, xp=xp), np.kron(X, X)),
+        (extra.sinc(x, xp=xp), np.sinc(X)),
+        (extra.pad(x, 1, xp=xp), np.pad(X, 1)),
+        (extra.create_diagonal(x, xp=xp), np.diag(X)),
+        (extra.at(x)[0].set(9.0, copy=True), np.append(9, X[1:])),
+        (extra.apply_where(x > 2, x, lambda a: 2 * a, lambda a: -a, xp=xp), np.where(X > 2, 2 * X, -X)),
+    ):
+        assert isinstance(result, torch.Tensor)
+        np.testing.assert_allclose(result.numpy(), expected, atol=1e-15)
+
+
+follows_array_api = pytest.mark.skipif(
+    not os.environ.get("SCIPY_ARRAY_API"), reason="SciPy reads SCIPY_ARRAY_API as it is imported"
+)
+
+
+@follows_array_api
+def test_scipy_returns_tensors():
+    stats = pytest.importorskip("scipy.stats")
+    from scipy import cluster, fft, integrate, ndimage, signal, special
+
+    x, matrix = tensors(X, MATRIX)
+    for function in (
+        lambda a, b: fft.fft(a),
+        lambda a, b: fft.dct(a),
+        lambda a, b: special.gammaln(a),
+        lambda a, b: special.logsumexp(b, axis=0),
+        lambda a, b: special.betainc(a, a, a / 10),
+        lambda a, b: stats.skew(b),
+        lambda a, b: stats.kurtosis(b),
+        lambda a, b: stats.ttest_ind(a, a + 1).pvalue,
+        lambda a, b: stats.pearsonr(a, a * a).statistic,
+        lambda a, b: stats.zscore(b),
+        lambda a, b: stats.entropy(a),
+        lambda a, b: stats.rankdata(a),
+        lambda a, b: stats.bartlett(a, 2 * a).pvalue,
+        lambda a, b: signal.fftconvolve(a, a),
+        lambda a, b: signal.detrend(a),
+        lambda a, b: signal.hilbert(a),
+        lambda a, b: ndimage.gaussian_filter(b, 1),
+        lambda a, b: integrate.trapezoid(a),
+        lambda a, b: integrate.cumulative_trapezoid(a),
+        lambda a, b: cluster.vq.whiten(b),
+    ):
+        result, expected = function(x, matrix), function(X, MATRIX)
+        assert isinstance(result, torch.Tensor)
+        np.testing.assert_allclose(result.numpy(), expected, 1e-12, 1e-12)
+
+
+@follows_array_api
+def test_scikit_learn_returns_tensors():
     sklearn = pytest.importorskip("sklearn")
-    from sklearn import metrics, naive_bayes, preprocessing
+    from sklearn import decomposition, linear_model, metrics, naive_bayes, pipeline, preprocessing
 
     matrix, labels = tensors(MATRIX, LABELS)
     with sklearn.config_context(array_api_dispatch=True):
@@ -102,9 +174,25 @@ def test_libraries_that_follow_the_array_api_return_tensors():
             result = model.fit_transform(matrix)
             assert isinstance(result, torch.Tensor)
             np.testing.assert_allclose(result.numpy(), type(model)().fit_transform(MATRIX), rtol=1e-12)
-        assert isinstance(metrics.pairwise.rbf_kernel(matrix), torch.Tensor)
+        ridge = pipeline.make_pipeline(preprocessing.StandardScaler(), linear_model.Ridge(solver="svd"))
+        result = ridge.fit(matrix, matrix[:, 0]).predict(matrix)
+        assert isinstance(result, torch.Tensor)
+        np.testing.assert_allclose(result.numpy(), ridge.fit(MATRIX, MATRIX[:, 0]).predict(MATRIX), rtol=1e-9)
+        reduced = decomposition.PCA(1, svd_solver="full").fit_transform(matrix)
+        expected = decomposition.PCA(1, svd_solver="full").fit_transform(MATRIX)
+        np.testing.assert_allclose(np.abs(reduced.numpy()), np.abs(expected), rtol=1e-9)
+        for kernel in (
+            metrics.pairwise.rbf_kernel,
+            metrics.pairwise.cosine_similarity,
+            metrics.pairwise.euclidean_distances,
+        ):
+            result = kernel(matrix)
+            assert isinstance(result, torch.Tensor)
+            np.testing.assert_allclose(result.numpy(), kernel(MATRIX), rtol=1e-9, atol=1e-7)
         assert naive_bayes.GaussianNB().fit(matrix, labels).predict(matrix).shape == (6,)
         assert metrics.mean_squared_error(matrix[:, 0], matrix[:, 1]) == pytest.approx(((MATRIX @ [1, -1]) ** 2).mean())
+        assert metrics.accuracy_score(labels, 1 - labels) == 0
+        assert metrics.f1_score(labels, labels) == 1
 
 
 def test_python():
