@@ -176,3 +176,24 @@ def test_einsum_without_a_product_of_matrices_promotes(equation, shapes, dtypes)
     assert np.array_equal(result.numpy(), wanted.astype(result.numpy().dtype))
     if dtypes != ("bool", "bool"):
         assert result.dtype == torch.promote_types(*(getattr(torch, d) for d in dtypes))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize(
+    "shape", [(1, 5, 7), (1, 300, 700), (33, 65, 100), (300, 530, 600), (3, 40, 9000), (9, 1, 513)]
+)
+def test_product_of_any_layout(dtype, shape):
+    m, n, k = shape
+    layouts = {
+        "rows": lambda x: x,
+        "columns": lambda x: x.t().contiguous().t(),
+        "gaps": lambda x: torch.stack([x, x], 2)[..., 0],
+    }
+    a, b, c = torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype), torch.randn(m, n).to(dtype)
+    wide = [x.double().numpy() for x in (a, b, c)]
+    expected = wide[2] / 2 + 2 * (wide[0] @ wide[1])
+    error = (np.abs(expected) * 2 + k**0.5) * torch.finfo(dtype).eps + k * 1e-6
+    for left in layouts.values():
+        for right in layouts.values():
+            result = torch.addmm(c, left(a), right(b), beta=0.5, alpha=2).double().numpy()
+            assert (np.abs(result - expected) <= error).all()

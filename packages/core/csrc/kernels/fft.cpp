@@ -310,10 +310,14 @@ void run(Fft kind, const T* in, T* out, int64_t outer, int64_t n, int64_t inner,
   const int64_t few = n > kLongest ? kLanes<T> : kLanes<T> / 4;  // lines that are better one by one
   const auto run_lines = [&](int64_t first, int count, void* scratch) {
     int64_t in_at[kLanes<T>], out_at[kLanes<T>];
+    int64_t o = first / inner, i = first % inner;
     for (int l = 0; l < count; ++l) {
-      const int64_t o = (first + l) / inner, i = (first + l) % inner;
       in_at[l] = o * in_n * inner + i;
       out_at[l] = o * out_n * inner + i;
+      if (++i == inner) {
+        i = 0;
+        ++o;
+      }
     }
     const FftLines<T> job{
         kind, n, count, in, out, in_at, out_at, inner, inner, static_cast<T>(scale), plan->turns.data(), nullptr};

@@ -14,7 +14,13 @@
 #include "../determinism.h"
 #include "../parallel.h"
 #include "gemm.h"
+#include "rushlight/half.h"
 #include "rushlight/simd.h"
+
+#if defined(__AVX512F__) && defined(__linux__)
+#define RL_TILES
+#include "tiles.h"
+#endif
 
 namespace rl {
 namespace RL_ISA {
@@ -28,73 +34,10 @@ constexpr int kRows = kFloating<T> ? kFloatRows : 4;
 
 // ---- element types: what they are stored as, what they compute in, how many real parts they have
 
-struct Half {
-  uint16_t bits;
-};
-struct Bfloat {
-  uint16_t bits;
-};
 template <class R>
 struct Complex {
   R part[2];
 };
-
-inline float half_to_float(uint16_t h) {
-#if defined(__F16C__)
-  return _cvtsh_ss(h);
-#else
-  const uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16, magnitude = h & 0x7fff;
-  uint32_t bits;
-  float f;
-  if (magnitude >= 0x7c00) {
-    bits = 0x7f800000 | (magnitude << 13);
-  } else if (magnitude >= 0x0400) {
-    bits = (magnitude << 13) + 0x38000000;
-  } else {
-    f = static_cast<float>(magnitude) * 0x1p-24f;  // a subnormal half
-    std::memcpy(&bits, &f, 4);
-  }
-  bits |= sign;
-  std::memcpy(&f, &bits, 4);
-  return f;
-#endif
-}
-
-inline uint16_t float_to_half(float f) {
-#if defined(__F16C__)
-  return static_cast<uint16_t>(_cvtss_sh(f, _MM_FROUND_TO_NEAREST_INT));
-#else
-  uint32_t bits;
-  std::memcpy(&bits, &f, 4);
-  const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
-  bits &= 0x7fffffff;
-  if (bits > 0x7f800000) return sign | 0x7e00;
-  if (bits >= 0x477ff000) return sign | 0x7c00;
-  if (bits < 0x38800000) {  // a subnormal half: let the float adder round at 2^-24
-    float shifted;
-    std::memcpy(&shifted, &bits, 4);
-    shifted += 0.5f;
-    std::memcpy(&bits, &shifted, 4);
-    return sign | static_cast<uint16_t>(bits - 0x3f000000);
-  }
-  bits += 0xfff + ((bits >> 13) & 1);
-  return sign | static_cast<uint16_t>((bits - 0x38000000) >> 13);
-#endif
-}
-
-inline float bfloat_to_float(uint16_t h) {
-  const uint32_t bits = static_cast<uint32_t>(h) << 16;
-  float f;
-  std::memcpy(&f, &bits, 4);
-  return f;
-}
-
-inline uint16_t float_to_bfloat(float f) {
-  uint32_t bits;
-  std::memcpy(&bits, &f, 4);
-  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>(bits >> 16) | 0x40;
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
 
 template <class S, class C>
 struct ScalarType {
@@ -105,12 +48,14 @@ struct ScalarType {
   static void put(S& x, const C* sum) { x = static_cast<S>(sum[0]); }
 };
 struct HalfType : ScalarType<Half, float> {
-  static float get(const Half& x, int) { return half_to_float(x.bits); }
-  static void put(Half& x, const float* sum) { x.bits = float_to_half(sum[0]); }
+  static constexpr DType dtype = DType::Float16;
+  static float get(const Half& x, int) { return to_float(x); }
+  static void put(Half& x, const float* sum) { x = to_half(sum[0]); }
 };
-struct BfloatType : ScalarType<Bfloat, float> {
-  static float get(const Bfloat& x, int) { return bfloat_to_float(x.bits); }
-  static void put(Bfloat& x, const float* sum) { x.bits = float_to_bfloat(sum[0]); }
+struct BHalfType : ScalarType<BHalf, float> {
+  static constexpr DType dtype = DType::BFloat16;
+  static float get(const BHalf& x, int) { return to_float(x); }
+  static void put(BHalf& x, const float* sum) { x = to_bhalf(sum[0]); }
 };
 template <class R>
 struct ComplexType {
@@ -126,6 +71,9 @@ template <class E>
 constexpr bool kOwn = sizeof(typename E::Stored) == E::parts * sizeof(typename E::Compute);
 template <class E>
 constexpr bool kOwnReal = kOwn<E> && E::parts == 1;
+
+template <class E>
+constexpr bool kHalf = std::is_same_v<E, HalfType> || std::is_same_v<E, BHalfType>;
 
 // Integers compute unsigned: overflow wraps.
 template <class C>
@@ -315,6 +263,12 @@ void pack(const typename E::Stored* src, int64_t row, int64_t col, int64_t rows,
     }
     if (E::parts == 1 && row == 1) return transpose(from, col, cols, rows, dst, dst_row);
   }
+  if constexpr (kHalf<E>) {
+    if (col == 1) {
+      for (int64_t i = 0; i < rows; ++i) widen(src + i * row, dst + i * dst_row, cols);
+      return;
+    }
+  }
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < cols; ++j) {
       for (int x = 0; x < E::parts; ++x) dst[i * dst_row + j * E::parts + x] = E::get(src[i * row + j * col], x);
@@ -419,6 +373,12 @@ void finish_block(const GemmArgs& g, const Operands<typename E::Stored>& o, int6
                   const typename E::Compute* sums, int64_t row) {
   using T = typename E::Compute;
   const bool reads = !is_zero(g.beta);
+  if constexpr (kHalf<E>) {
+    if (!reads && g.alpha.re == 1 && o.bias.data == nullptr && !g.relu && o.c.col == 1) {
+      for (int64_t i = 0; i < m; ++i) narrow(sums + i * row, o.c.at(i, 0), n);
+      return;
+    }
+  }
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       auto& c = *o.c.at(i, j);
@@ -494,6 +454,100 @@ void blocked(const GemmArgs& g, const Operands<typename E::Stored>& o, int64_t m
   }
   if (where == Sums::Staged) finish_block<E>(g, o, m, n, sums, cols);
 }
+
+#if defined(RL_TILES)
+
+// ---- products of halves in tiles: 16 lines (rows of A, columns of B) of 32 halves each
+
+constexpr int64_t kTileLines = 16, kTileDepth = 32, kTileSize = kTileLines * kTileDepth;
+
+// One tile of A, line after line, or of B, whose row p holds the halves 2 p and 2 p + 1 of all lines (`pairs`). What
+// lies beyond `depth` and `lines` is zero.
+void pack_tile(const uint16_t* src, int64_t along, int64_t across, int64_t depth, int64_t lines, bool pairs,
+               uint16_t* dst) {
+  alignas(64) uint16_t other[kTileSize];
+  const bool by_lines = across != 1 || along == 1;
+  uint16_t* to = by_lines == pairs ? other : dst;
+  if (along == 1) {
+    const auto mask = static_cast<__mmask32>((uint64_t{1} << depth) - 1);
+    for (int64_t l = 0; l < kTileLines; ++l) {
+      const __m512i v = l < lines ? _mm512_maskz_loadu_epi16(mask, src + l * across) : _mm512_setzero_si512();
+      _mm512_storeu_si512(to + l * kTileDepth, v);
+    }
+  } else if (across == 1) {
+    const auto mask = static_cast<__mmask16>((1u << lines) - 1);
+    const auto line = [&](int64_t p) RL_INLINE {
+      return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(p < depth ? mask : __mmask16{0}, src + p * along));
+    };
+    for (int64_t p = 0; p < kTileDepth; p += 2) {
+      _mm512_storeu_si512(to + p * kTileLines, _mm512_or_si512(line(p), _mm512_slli_epi32(line(p + 1), 16)));
+    }
+  } else {
+    std::memset(to, 0, kTileSize * sizeof(*to));
+    for (int64_t l = 0; l < lines; ++l) {
+      for (int64_t p = 0; p < depth; ++p) to[l * kTileDepth + p] = src[l * across + p * along];
+    }
+  }
+  // Of pairs as numbers, one form is the transpose of the other.
+  if (to == other) {
+    transpose(reinterpret_cast<const float*>(other), kTileLines, kTileLines, kTileLines, reinterpret_cast<float*>(dst),
+              kTileLines);
+  }
+}
+
+// All tiles of `lines` lines, an even number of tiles across; tiles of the same lines follow each other.
+void pack_tiles(const void* from, int64_t along, int64_t across, int64_t depth, int64_t lines, bool pairs,
+                uint16_t* dst) {
+  const auto* src = static_cast<const uint16_t*>(from);
+  for (int64_t l = 0; l < parts(lines, 2 * kTileLines) * 2 * kTileLines; l += kTileLines) {
+    for (int64_t p = 0; p < depth; p += kTileDepth, dst += kTileSize) {
+      const int64_t count = most(0, least(lines - l, kTileLines));
+      pack_tile(count == 0 ? src : src + l * across + p * along, along, across, least(depth - p, kTileDepth), count,
+                pairs, dst);
+    }
+  }
+}
+
+// The block (m, n) of C at (0, 0) of the operands, four tiles of sums at a time.
+template <class E>
+void tiled(const GemmArgs& g, const Operands<typename E::Stored>& o, int64_t m, int64_t n) {
+  constexpr int64_t depth_step = 512, pair = 2 * kTileLines;
+  const int64_t rows = parts(m, pair) * pair, cols = parts(n, pair) * pair;
+  auto* pa = static_cast<uint16_t*>(gemm_scratch((rows + cols) * depth_step * 2 + rows * cols * 4));
+  uint16_t* pb = pa + rows * depth_step;
+  auto* sums = reinterpret_cast<float*>(pb + cols * depth_step);
+  const int64_t sums_row = cols * static_cast<int64_t>(sizeof(float)), a_row = kTileDepth * 2;
+  if (g.k == 0) std::memset(sums, 0, static_cast<size_t>(rows * sums_row));
+  const TileUse use;
+  for (int64_t p = 0; p < g.k; p += depth_step) {
+    const int64_t depth = least(g.k - p, depth_step), steps = parts(depth, kTileDepth);
+    pack_tiles(o.a.at(0, p), o.a.col, o.a.row, depth, m, false, pa);
+    pack_tiles(o.b.at(p, 0), o.b.row, o.b.col, depth, n, true, pb);
+    for (int64_t j = 0; j < cols; j += pair) {
+      for (int64_t i = 0; i < rows; i += pair) {
+        float *upper = sums + i * cols + j, *lower = upper + kTileLines * cols;
+        if (p == 0) {
+          tile_zero<0>(), tile_zero<1>(), tile_zero<2>(), tile_zero<3>();
+        } else {
+          tile_load<0>(upper, sums_row), tile_load<1>(upper + kTileLines, sums_row);
+          tile_load<2>(lower, sums_row), tile_load<3>(lower + kTileLines, sums_row);
+        }
+        const uint16_t *a = pa + i * steps * kTileDepth, *b = pb + j * steps * kTileDepth;
+        for (int64_t s = 0; s < steps; ++s, a += kTileSize, b += kTileSize) {
+          tile_load<4>(a, a_row), tile_load<6>(b, a_row);
+          tile_load<5>(a + steps * kTileSize, a_row), tile_load<7>(b + steps * kTileSize, a_row);
+          tile_multiply<E::dtype, 0, 4, 6>(), tile_multiply<E::dtype, 1, 4, 7>();
+          tile_multiply<E::dtype, 2, 5, 6>(), tile_multiply<E::dtype, 3, 5, 7>();
+        }
+        tile_store<0>(upper, sums_row), tile_store<1>(upper + kTileLines, sums_row);
+        tile_store<2>(lower, sums_row), tile_store<3>(lower + kTileLines, sums_row);
+      }
+    }
+  }
+  finish_block<E>(g, o, m, n, sums, cols);
+}
+
+#endif
 
 // ---- direct products
 
@@ -694,6 +748,35 @@ bool run_few_rows(const GemmArgs& g, int64_t batch, const Finish<T>& finish) {
   return true;
 }
 
+// Small C, long sums: A and B are read once, in place; pieces of k of a fixed length are added up in order. False: not
+// for this one.
+template <class T>
+bool run_long_sums(const GemmArgs& g, int64_t batch) {
+  constexpr int64_t cells = 64 * 64, least_chunk = 1024, most_chunks = 256;
+  if (batch > 1 || g.m * g.n > cells || g.k < 4 * least_chunk || g.m == 1 || g.b_col != 1) return false;
+  const int64_t chunk = most(least_chunk, parts(g.k, most_chunks)), chunks = parts(g.k, chunk), size = g.m * g.n;
+  T* sums = static_cast<T*>(gemm_scratch(chunks * size * static_cast<int64_t>(sizeof(T))));
+  const int64_t grain = static_cast<int64_t>(kTaskWork / work(g.m, g.n, chunk)) + 1;
+  parallel_for(0, chunks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t x = begin; x < end; ++x) {
+      Operands<T> o = operands<T>(g, 0);
+      o.a.data = o.a.at(0, x * chunk), o.b.data = o.b.at(x * chunk, 0);
+      o.c = {sums + x * size, g.n, 1};
+      direct<T>(g.m, g.n, least(g.k - x * chunk, chunk), o, Finish<T>{});
+    }
+  });
+  const Finish<T> finish = finish_of<T>(g);
+  T* c = static_cast<T*>(g.c);
+  for (int64_t i = 0; i < g.m; ++i) {
+    for (int64_t j = 0; j < g.n; ++j) {
+      T sum = 0;
+      for (int64_t x = 0; x < chunks; ++x) sum += sums[x * size + i * g.n + j];
+      finish.write(c[i * g.c_row + j * g.c_col], sum, i, j);
+    }
+  }
+  return true;
+}
+
 // The products that are not worth copies; false: not this one.
 template <class T>
 bool run_in_place(const GemmArgs& g, int64_t batch) {
@@ -730,7 +813,8 @@ void run_blocked(const GemmArgs& g, int64_t batch) {
   using S = typename E::Stored;
   constexpr int64_t width = kPanel<typename E::Compute> / E::parts, weight = E::parts * E::parts;
   const Sums where = sums_of<E>(g);
-  const int64_t most_rows = where == Sums::InPlace ? 1024 : 256, most_cols = 4096 / static_cast<int64_t>(sizeof(S));
+  const int64_t most_rows = where == Sums::InPlace ? 1024 : 256,
+                most_cols = kHalf<E> ? 512 : 4096 / static_cast<int64_t>(sizeof(S));
   int64_t row_blocks = parts(g.m, most_rows), col_blocks = parts(g.n, most_cols);
   const int64_t tasks = num_threads();
   // Of a shallow product C is most of the memory, and who reads it next shares it out by rows.
@@ -750,7 +834,16 @@ void run_blocked(const GemmArgs& g, int64_t batch) {
       o.b.data = o.b.at(0, j);
       o.c.data = o.c.at(i, j);
       if (o.bias.data != nullptr) o.bias.data = o.bias.at(i, j);
-      blocked<E>(g, o, least(g.m - i, block_m), least(g.n - j, block_n), where);
+      const int64_t m = least(g.m - i, block_m), n = least(g.n - j, block_n);
+#if defined(RL_TILES)
+      if constexpr (kHalf<E>) {
+        if (has_tiles(E::dtype)) {
+          tiled<E>(g, o, m, n);
+          continue;
+        }
+      }
+#endif
+      blocked<E>(g, o, m, n, where);
     }
   });
 }
@@ -784,6 +877,7 @@ void run(const GemmArgs& g) {
   if constexpr (kOwnReal<E>) {
     if (!by_shape) return run_blocked<E>(plain, batch);
     if (run_in_place<T>(plain, batch)) return;
+    if (kFloating<T> && (run_long_sums<T>(g, batch) || run_long_sums<T>(transposed(g), batch))) return;
     // Few rows times a B that is contiguous along k: transposing A and C is less work than transposing B.
     if (!turned && g.b_row == 1 && g.b_col != 1 && g.a_col == 1 && g.c_col == 1 && is_zero(g.beta) && g.m >= 12 &&
         2 * (g.m * g.k + g.m * g.n) < g.n * g.k) {
@@ -803,7 +897,7 @@ void fill_gemm(GemmTable& table) {
   set(DType::Int32, run<ScalarType<uint32_t, uint32_t>>);
   set(DType::Int64, run<ScalarType<uint64_t, uint64_t>>);
   set(DType::Float16, run<HalfType>);
-  set(DType::BFloat16, run<BfloatType>);
+  set(DType::BFloat16, run<BHalfType>);
   set(DType::Float32, run<ScalarType<float, float>>);
   set(DType::Float64, run<ScalarType<double, double>>);
   set(DType::Complex64, run<ComplexType<float>>);

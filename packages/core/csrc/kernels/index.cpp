@@ -296,6 +296,10 @@ void scatter(const Blocks& b, char* to, const char* dense, bool one_value, Put p
                 [&](char* base, const int64_t* places, int64_t n, int64_t row) {
                   const T* value = reinterpret_cast<const T*>(dense) + (one_value ? 0 : row * e.inner);
                   const int64_t next = one_value ? 0 : e.inner;
+                  if (ranges == 1 && e.inner == 1) {
+                    for (int64_t i = 0; i < n; ++i) put(*reinterpret_cast<T*>(base + places[i]), value[i * next]);
+                    return;
+                  }
                   for (int64_t i = 0; i < n; ++i, value += next) {
                     if (static_cast<uint64_t>(places[i] - first) >= static_cast<uint64_t>(length)) continue;
                     char* at = base + places[i];

@@ -105,12 +105,16 @@ void fill_extrema(Registrar& ops) {
   ops.ternary<Ints, Floats>("clamp_tensor", [](auto x, auto low, auto high) { return clamp(x, low, high); });
 }
 
-void fill_signs(Registrar& ops) {
+void fill_signs(LoopTable& table, Registrar& ops) {
   ops.unary<Ints>("abs", [](auto x) {
     using T = decltype(x);
     return static_cast<T>(x < T(0) ? std::make_unsigned_t<T>(0) - static_cast<std::make_unsigned_t<T>>(x) : x);
   });
   ops.unary<Floats>("abs", [](auto x) { return vm::abs(x); });
+  // The sign of a half is a bit, which needs no float.
+  const auto positive = [](uint16_t x) { return static_cast<uint16_t>(x & 0x7fff); };
+  for (DType half : {DType::Float16, DType::BFloat16})
+    table.set("abs", half, KernelOf<decltype(positive), NoGuard, 0, uint16_t, uint16_t>::run);
   for (const char* op : {"sign", "sgn"}) {
     ops.unary<Ints, Floats>(op, [](auto x) { return sign(x); });
     ops.unary<Bools>(op, [](bool x) { return x; });
@@ -178,7 +182,7 @@ void fill_compare(LoopTable& table) {
   fill_comparisons(ops);
   fill_predicates(ops);
   fill_extrema(ops);
-  fill_signs(ops);
+  fill_signs(table, ops);
   fill_selections(ops);
   fill_rounding(ops);
 }

@@ -43,12 +43,6 @@ RL_INLINE Complex<T> scaled(Complex<T> z, double factor) {
 }
 
 template <class T>
-RL_INLINE Complex<T> sgn(Complex<T> z) {
-  const T size = abs(z);
-  return size == 0 ? Complex<T>(0) : Complex<T>(z.re / size, z.im / size);
-}
-
-template <class T>
 RL_INLINE Complex<T> expm1(Complex<T> z) {
   if (z.im == 0) return {static_cast<T>(::expm1(static_cast<double>(z.re))), z.im};
   if (std::isinf(z.re)) return exp(z) - Complex<T>(1);
@@ -144,9 +138,6 @@ void fill_complex(LoopTable& table) {
   using namespace RL_ISA;
   Registrar ops(table);
   fill_elementary(ops);
-  ops.unary<Complexes>("abs", [](auto z) { return RL_ISA::abs(z); });
-  ops.unary<Complexes>("angle", [](auto z) { return static_cast<decltype(z.re)>(::atan2(z.im, z.re)); });
-  ops.unary<Complexes>("sgn", RL_FORMULA(sgn));
   ops.binary<Complexes>("pow", [](auto z, auto w) { return RL_ISA::pow(z, w); });
   ops.add<1, 1, Complexes>("pow_scalar", [](auto z, const auto* p) { return RL_ISA::pow(z, p[0]); });
   ops.add<1, 1, Complexes>("rpow_scalar", [](auto z, const auto* p) { return RL_ISA::pow(p[0], z); });

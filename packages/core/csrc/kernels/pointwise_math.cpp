@@ -196,6 +196,12 @@ void fill_roots(Registrar& ops) {
 #endif
   ops.unary<Floats>("reciprocal", [](auto x) { return 1 / x; });
   ops.binary<Floats>("hypot", [](auto a, auto b) { return hypot(a, b); });
+  ops.unary<Complexes>("abs", [](auto z) { return hypot(z.re, z.im); });
+  ops.unary<Complexes>("angle", [](auto z) { return vm::atan2(z.im, z.re); });
+  ops.unary<Complexes>("sgn", [](auto z) {
+    const auto size = hypot(z.re, z.im), by = size == 0 ? decltype(size)(1) : size;
+    return decltype(z)(z.re / by, z.im / by);
+  });
   ops.unary<Floats>("_frexp_mantissa", [](auto x) { return parts_of(x).mantissa; });
   ops.unary<Floats>("_frexp_exponent", [](auto x) { return parts_of(x).exponent; });
   ops.unary<Floats>("deg2rad", [](auto x) { return x * decltype(x)(M_PI / 180); });

@@ -6,6 +6,7 @@
 
 #include "../determinism.h"
 #include "../kernels/copy.h"
+#include "../parallel.h"
 #include "ops.h"
 
 namespace rl {
@@ -238,6 +239,55 @@ PyObject* eye_kernel(Call& c) {
   return r.release_object();
 }
 
+__extension__ using Wide = __int128;
+
+// Elements in the first `rows` rows of a matrix that lie on or below a diagonal.
+Wide below(Wide rows, Wide columns, Wide diagonal) {
+  const Wide first = std::clamp<Wide>(-diagonal, 0, rows), full = std::clamp<Wide>(columns - diagonal - 1, first, rows);
+  return (full - first) * (first + full + 1 + 2 * diagonal) / 2 + (rows - full) * columns;
+}
+
+// tril_indices, triu_indices (row, col, offset, *, ...)
+template <bool lower>
+PyObject* triangle_indices_kernel(Call& c) {
+  const int64_t rows = c.args[0].i, columns = c.args[1].i, offset = c.args[2].i;
+  if (rows < 0 || columns < 0)
+    fail(PyExc_RuntimeError, "%s must be non-negative, got%lld", rows < 0 ? "row" : "col",
+         static_cast<long long>(rows < 0 ? rows : columns));
+  const auto before = [=](int64_t row) {
+    return lower ? below(row, columns, offset) : Wide{row} * columns - below(row, columns, Wide{offset} - 1);
+  };
+  if (before(rows) > std::numeric_limits<int64_t>::max())
+    fail(PyExc_RuntimeError, "%s: the number of elements overflows 64 bits, got row=%lld and col=%lld.", c.op->name,
+         static_cast<long long>(rows), static_cast<long long>(columns));
+  const int64_t n = static_cast<int64_t>(before(rows)), sizes[] = {2, n};
+  const DType dtype = dtype_or(param(c, "dtype"), DType::Int64);
+  if (c.device.type == kMeta) return empty(2, sizes, dtype, c.device).release_object();
+  Ref<Tensor> r = empty(2, sizes, DType::Int64, {kCPU, -1});
+  if (n) {
+    // Of the rows that have elements.
+    const int64_t first = static_cast<int64_t>(lower ? std::clamp<Wide>(-Wide{offset}, 0, rows) : 0);
+    const int64_t last = static_cast<int64_t>(lower ? rows : std::clamp<Wide>(Wide{columns} - offset, 0, rows));
+    auto* places = reinterpret_cast<int64_t*>(r->data);
+    Unlocked unlocked(n > kUnlockAbove);
+    parallel_for(first, last, kUnlockAbove / columns + 1, [&](int64_t begin, int64_t end) {
+      int64_t at = static_cast<int64_t>(before(begin));
+      for (int64_t i = begin; i < end; ++i) {
+        const auto edge = static_cast<int64_t>(std::clamp<Wide>(Wide{i} + offset + lower, 0, columns));
+        for (int64_t j = lower ? 0 : edge, stop = lower ? edge : columns; j < stop; ++j, ++at) {
+          places[at] = i;
+          places[n + at] = j;
+        }
+      }
+    });
+  }
+  r = to_dtype(r.get(), dtype);
+  if (r->device == c.device) return r.release_object();
+  Ref<Tensor> moved = empty(2, sizes, dtype, c.device);
+  copy_into(moved.get(), r.get());
+  return moved.release_object();
+}
+
 }  // namespace
 
 void register_factory_ops() {
@@ -259,7 +309,9 @@ void register_factory_ops() {
                                    {"new_full", new_full_kernel, true},
                                    {"new_empty_strided", new_empty_strided_kernel, true},
                                    {"linspace", linspace_kernel, true},
-                                   {"eye", eye_kernel, true}};
+                                   {"eye", eye_kernel, true},
+                                   {"tril_indices", triangle_indices_kernel<true>, true},
+                                   {"triu_indices", triangle_indices_kernel<false>, true}};
   register_natives(natives, sizeof natives / sizeof *natives);
 }
 

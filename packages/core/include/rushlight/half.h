@@ -97,13 +97,31 @@ static inline void narrow(const float* in, Half* out, int64_t n) {
 }
 
 static inline void widen(const BHalf* in, float* out, int64_t n) {
+  int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) {
+    const __m512i v = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i)));
+    _mm512_storeu_si512(out + i, _mm512_slli_epi32(v, 16));
+  }
+#endif
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = to_float(in[i]);
+  for (; i < n; ++i) out[i] = to_float(in[i]);
 }
 
 static inline void narrow(const float* in, BHalf* out, int64_t n) {
+  int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) {
+    const __m512 x = _mm512_loadu_ps(in + i);
+    const __m512i v = _mm512_castps_si512(x), odd = _mm512_and_si512(_mm512_srli_epi32(v, 16), _mm512_set1_epi32(1));
+    const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(v, odd), _mm512_set1_epi32(0x7fff));
+    const __m512i high = _mm512_mask_mov_epi32(_mm512_srli_epi32(sum, 16), _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),
+                                               _mm512_set1_epi32(0x7fc0));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm512_cvtepi32_epi16(high));
+  }
+#endif
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = to_bhalf(in[i]);
+  for (; i < n; ++i) out[i] = to_bhalf(in[i]);
 }
 
 }  // namespace RL_ISA

@@ -239,49 +239,27 @@ polar = (
 )
 
 
-def _indices(triangle: Any, row: int, col: int, offset: int, dtype: Any, device: Any) -> Any:
-    if row < 0 or col < 0:
-        name, value = ("row", row) if row < 0 else ("col", col)
-        raise RuntimeError(f"{name} must be non-negative, got{value}")
-    places = np.stack(triangle(row, offset, col)).astype(np.int64)
-    return _C.tensor(places, dtype=dtype or _C.int64, device=device)
-
-
-tril_indices = (
-    Op(
-        f"tril_indices(int row, int col, int offset=0, {_OPTIONS}) -> Tensor",
-        family=FACTORY,
-        differentiable=False,
-        out=False,
-        doc=(
-            "Coordinates of the elements on and below a diagonal of a (row, col) matrix, row by row: "
-            "shape (2, n), int64."
-        ),
-    )
-    .composite(
-        lambda row, col, offset, *, dtype, device, **_: _indices(np.tril_indices, row, col, offset, dtype, device)
-    )
-    .samples(
-        lambda make, dtype: (Sample(args, {"device": make.device}) for args in ((3, 3), (2, 4, 1), (4, 2, -1))),
-        lambda row, col, offset=0, *, device: np.stack(np.tril_indices(row, offset, col)),
-    )
+tril_indices = Op(
+    f"tril_indices(int row, int col, int offset=0, {_OPTIONS}) -> Tensor",
+    family=FACTORY,
+    differentiable=False,
+    out=False,
+    doc=(
+        "Coordinates of the elements on and below a diagonal of a (row, col) matrix, row by row: shape (2, n), int64."
+    ),
+).samples(
+    lambda make, dtype: (Sample(args, {"device": make.device}) for args in ((3, 3), (2, 4, 1), (4, 2, -1))),
+    lambda row, col, offset=0, *, device: np.stack(np.tril_indices(row, offset, col)),
 )
-triu_indices = (
-    Op(
-        f"triu_indices(int row, int col, int offset=0, {_OPTIONS}) -> Tensor",
-        family=FACTORY,
-        differentiable=False,
-        out=False,
-        doc=(
-            "Coordinates of the elements on and above a diagonal of a (row, col) matrix, row by row: "
-            "shape (2, n), int64."
-        ),
-    )
-    .composite(
-        lambda row, col, offset, *, dtype, device, **_: _indices(np.triu_indices, row, col, offset, dtype, device)
-    )
-    .samples(
-        lambda make, dtype: (Sample(args, {"device": make.device}) for args in ((3, 3), (2, 4, 1), (4, 2, -1))),
-        lambda row, col, offset=0, *, device: np.stack(np.triu_indices(row, offset, col)),
-    )
+triu_indices = Op(
+    f"triu_indices(int row, int col, int offset=0, {_OPTIONS}) -> Tensor",
+    family=FACTORY,
+    differentiable=False,
+    out=False,
+    doc=(
+        "Coordinates of the elements on and above a diagonal of a (row, col) matrix, row by row: shape (2, n), int64."
+    ),
+).samples(
+    lambda make, dtype: (Sample(args, {"device": make.device}) for args in ((3, 3), (2, 4, 1), (4, 2, -1))),
+    lambda row, col, offset=0, *, device: np.stack(np.triu_indices(row, offset, col)),
 )

@@ -164,8 +164,7 @@ def _histogramdd(
     for d, (edge, size) in enumerate(zip(edges, shape, strict=True)):
         values = points[:, d].contiguous()
         inside &= (values >= edge[0]) & (values <= edge[-1])
-        place = rushlight.searchsorted(edge, values, right=True) - 1
-        cell = cell * size + place.clamp(max=size - 1)
+        cell = cell * size + _bins_of(values, edge, not isinstance(bins[d], rushlight.Tensor))
     weights = None if weight is None else weight.reshape(-1)[inside]
     hist = rushlight.bincount(cell[inside], weights, math.prod(shape)).to(x.dtype).reshape(shape)
     if density:
@@ -173,6 +172,22 @@ def _histogramdd(
         for d, edge in enumerate(edges):
             hist = hist / (edge[1:] - edge[:-1]).reshape([-1 if e == d else 1 for e in range(n)])
     return hist, edges
+
+
+def _bins_of(values: Any, edges: Any, even: bool) -> Any:
+    """The bin of each value; the last one holds its upper edge, too."""
+    import rushlight
+
+    last = len(edges) - 2
+    low, high = edges[0].item(), edges[-1].item()
+    width = (high - low) / (last + 1)
+    if even and width > 16 * rushlight.finfo(edges.dtype).eps * max(abs(low), abs(high)):
+        # By arithmetic, which rounding puts into a neighbour at most.
+        guess = (values - low).mul_(1 / width).to(rushlight.int64).clamp_(0, last)
+        guess -= (values < edges[guess]).to(rushlight.int64)
+        guess += (values >= edges[guess + 1]).to(rushlight.int64)
+        return guess.clamp_(max=last)
+    return (rushlight.searchsorted(edges, values, right=True) - 1).clamp_(max=last)
 
 
 def _edges(values: Any, bins: Any, between: Sequence[float] | None, dim: int) -> Any:
