@@ -7,6 +7,7 @@ import rushlight as torch
 from rushlight.autograd import Function, _batching, grad
 from rushlight.autograd._batching import map_batch
 from rushlight.autograd.functional import hessian, jacobian
+from rushlight.plugin import plugins
 
 
 def test_a_batch_runs_once(monkeypatch):
@@ -24,6 +25,36 @@ def test_a_batch_runs_once(monkeypatch):
     rows = torch.stack([grad(o, x, retain_graph=True)[0] for o in out])
     np.testing.assert_allclose(found, rows, rtol=1e-10)
     np.testing.assert_allclose(forward, rows, rtol=1e-10)
+
+
+@pytest.mark.skipif(all(p.name != "nn" for p in plugins()), reason="needs rushlight-nn")
+def test_a_batch_runs_once_through_a_network(monkeypatch):
+    f = torch.nn.functional
+    torch.manual_seed(0)
+    x, weight, image = torch.randn(2, 3, 6, 6), torch.randn(4, 3, 3, 3), torch.randn(2, 5, 4)
+
+    def convolutions(x, weight):
+        y = f.relu(f.conv2d(x, weight, padding=1))
+        y = f.avg_pool2d(f.max_pool2d(y, 2), 2) + f.adaptive_avg_pool2d(y, 1)
+        return f.interpolate(f.batch_norm(y, None, None, training=True), scale_factor=2, mode="bilinear")[:, 0, 0]
+
+    def attention(q):
+        y = f.layer_norm(f.scaled_dot_product_attention(q, q, q), (4,))
+        return f.cross_entropy(y.sum(1), torch.tensor([1, 3]), reduction="none")
+
+    for function, inputs in ((convolutions, (x, weight)), (attention, (image,))):
+        rows = jacobian(function, inputs)
+        with monkeypatch.context() as patch:
+            patch.setattr(_batching, "_each", lambda call: pytest.fail(f"{call.record.name} ran entry by entry"))
+            together = jacobian(function, inputs, vectorize=True)
+        for found, expected in zip(together, rows, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
+
+
+def test_a_batch_has_no_truth_value():
+    for ask in (bool, float, lambda x: x.item()):
+        with pytest.raises(RuntimeError, match=r"calling \.item\(\) on a Tensor.*batch of 4 tensors"):
+            map_batch(lambda v, ask=ask: ask((v > 0).any()), torch.ones(4, 2))
 
 
 def test_derivatives_of_a_batch_of_gradients(leaf):

@@ -287,7 +287,9 @@ def test_losses_that_depend_on_the_phase_raise(name):
     a = (a + a.mH if name == "eigh" else a).requires_grad_()
     vectors = getattr(L, name)(a)[0 if name == "svd" else 1]
     with pytest.raises(RuntimeError, match="depends on this quantity, so it is ill-defined"):
-        vectors.imag.sum().backward()
+        vectors.imag.sum().backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="depends on this quantity, so it is ill-defined"):
+        autograd.grad(vectors, a, torch.ones(2, *vectors.shape, dtype=a.dtype), is_grads_batched=True)
 
 
 def test_qr_that_is_not_differentiable_says_so():

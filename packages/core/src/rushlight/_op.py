@@ -110,6 +110,8 @@ class Op:
         any_out: Whether `out=` takes tensors of every dtype, also those that the result cannot be cast to. It stands
             for a `dtype` parameter that is not given.
         auxiliary: How many of the last results only serve the gradient rule: they carry no gradient themselves.
+        items: Arguments (tensors, or sizes of one) whose first dimension counts items that do not affect each other,
+            as do all results. A batch of gradients is folded into it and costs one call.
         doc: Docstring of the public function, Google style.
 
     Example:
@@ -137,6 +139,7 @@ class Op:
         exact: bool | None = None,
         any_out: bool = False,
         auxiliary: int = 0,
+        items: Iterable[str] = (),
         doc: str | None = None,
     ) -> None:
         match = _SCHEMA_NAME.match(schema)
@@ -165,6 +168,7 @@ class Op:
         self.exact = family.name not in ("pointwise", "composite") and not any_out if exact is None else exact
         self.any_out = any_out
         self.auxiliary = auxiliary
+        self.items = tuple(items)
         self.doc = doc
         self.grads: dict[tuple[str, ...], Any] = {}
         self.tangent: Any = None

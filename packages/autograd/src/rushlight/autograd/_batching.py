@@ -98,8 +98,8 @@ class _Call:
                 "new tensor."
             )
 
-    def tensors(self) -> Iterator[Tensor]:
-        for value in self.args.values():
+    def tensors(self, but: Sequence[str] = ()) -> Iterator[Tensor]:
+        for value in (value for name, value in self.args.items() if name not in but):
             yield from (t for t in (value if isinstance(value, list) else (value,)) if isinstance(t, Tensor))
 
     @property
@@ -210,6 +210,34 @@ def _no_entries(call: _Call) -> Any:
     return empty if several else empty[0]
 
 
+def _folded(call: _Call) -> Any:
+    """Operators whose items do not affect each other: all entries are one long list of items."""
+    arguments = dict(call.args)
+    for name in call.record.items:
+        value = arguments[name]
+        if isinstance(value, Tensor):
+            count = value.shape[0]
+            arguments[name] = call.entries(value).reshape(call.n * count, *value.shape[1:])
+        else:  # a size
+            arguments[name] = (call.n * value[0], *value[1:])
+
+    def unfold(result: Any) -> Any:
+        if isinstance(result, tuple | list):
+            return tuple(unfold(r) for r in result)
+        return None if result is None else result.reshape(call.n, count, *result.shape[1:])
+
+    return call.finish(unfold(call.run(arguments)))
+
+
+def _composed(call: _Call) -> Any:
+    """By the definition over other operators, which take batches in turn."""
+    kernel = call.record.composite_kernel
+    if kernel is None or call.inplace:
+        return _each(call)
+    values = list(call.args.values())
+    return kernel(*values[: call.positional], **dict(list(call.args.items())[call.positional :]))
+
+
 def _decompose(call: _Call) -> Any:
     return NotImplemented
 
@@ -260,10 +288,12 @@ def _shift(dim: Any) -> Any:
 
 def _shifted(call: _Call) -> Any:
     """Operators along dimensions: these are one further behind. Those of linear algebra take batches as they are."""
+    if call.record.items and all(call.batch(t) is None for t in call.tensors(but=call.record.items)):
+        return _folded(call)
     ranks = {t.ndim for t in call.tensors()}
     takes_batches = call.record.namespace == "linalg" and min(ranks) >= 2
     if len(ranks) > 1 or 0 in ranks or not (takes_batches or call.along):
-        return _each(call)
+        return _composed(call)
     return _along(call)
 
 
@@ -303,6 +333,22 @@ def _reshape(call: _Call) -> Any:
     if -1 in shape and not self.numel():
         return _each(call)
     return call.finish(self.reshape(call.n, *shape))
+
+
+def _flatten(call: _Call) -> Any:
+    value, rank = call.entries(call.args["self"]), max(call.rank, 1)
+    if not call.rank:
+        return call.finish(value.reshape(call.n, 1))
+    start, end = call.args["start_dim"] % rank + 1, call.args["end_dim"] % rank + 1
+    return call.finish(value.flatten(start, end))
+
+
+def _no_number(call: _Call) -> Any:
+    raise RuntimeError(
+        "vmap: It looks like you're calling .item() on a Tensor, or asking for its truth value: it has another one in "
+        f"every entry of a batch, got a batch of {call.n} tensors of shape {tuple(call.args['self'].shape)}. Use "
+        "operators on tensors, as where, or leave is_grads_batched (or vectorize) off."
+    )
 
 
 def _permute(call: _Call) -> Any:
@@ -421,18 +467,20 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(
         (
             "clone", "_cast", "_move", "contiguous", "alias", "detach", "view_as_real", "real", "imag",
-            "tril", "triu", "fill_", "zero_", "zeros_like", "ones_like", "empty_like", "full_like", "isnan",
+            "tril", "triu", "to.dtype", "fill_", "zero_", "zeros_like", "ones_like", "empty_like", "full_like", "isnan",
         ),
         _elementwise,
     ),
     **dict.fromkeys(("mm", "bmm", "mv", "dot"), _product),
     **dict.fromkeys(("index_select", "index_add", "index_fill", "index_copy"), _selected),
     **dict.fromkeys(("select_scatter", "diagonal_scatter"), _along),
+    "_to_dense": _no_number,
     "as_strided": _as_strided,
     "cat": _cat,
     "copy_": _pointwise,
     "fill_.Tensor": _pointwise,
     "expand": _expand,
+    "flatten.using_ints": _flatten,
     "index": _index,
     "matmul": _matmul,
     "index_put": _index_put,

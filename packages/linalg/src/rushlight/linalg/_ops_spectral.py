@@ -90,12 +90,9 @@ eigvalsh = (
 )
 
 
-def _check_phase(op: str, inner: Any) -> None:
-    """Raises where the loss changes as vectors are multiplied by a phase: `inner` is V^H times their gradient."""
+def _phases(inner: Any, op: str) -> Any:
     import rushlight
 
-    if inner.layout is not rushlight.strided:
-        return  # a batch of gradients has no one answer
     with rushlight.no_grad():
         noise = rushlight.finfo(inner.dtype).eps ** 0.5 * inner.abs().amax((-2, -1)).unsqueeze(-1)
         turns = inner.imag.diagonal(0, -2, -1).abs() > noise.clamp(min=1e-2)
@@ -105,6 +102,21 @@ def _check_phase(op: str, inner: Any) -> None:
             "loss function depends on this quantity, so it is ill-defined. Use what does not, as absolute values or "
             "products V f(L) V^H."
         )
+    return turns
+
+
+# An operator, since it asks for a truth value, which one entry of a batch of gradients has not.
+_check_phase = (
+    Op(
+        "linalg::_check_phase(Tensor inner, str op) -> Tensor",
+        method=False,
+        out=False,
+        differentiable=False,
+        doc="Raises where the loss changes as vectors are multiplied by a phase: `inner` is V^H times their gradient.",
+    )
+    .composite(_phases)
+    .samples(lambda make, dtype: [Sample((hermitian(make), "eig"))] if dtype.is_complex else [])
+)
 
 
 def _close(values: Any) -> Any:
@@ -153,7 +165,7 @@ def _eigh_grad(values_grad: Any, vectors_grad: Any, values: Any, V: Any) -> Any:
         return rushlight.zeros_like(V)
     inner = mH(V) @ vectors_grad
     if V.is_complex():
-        _check_phase("linalg_eigh_backward", inner)
+        _check_phase.operator(inner, "linalg_eigh_backward")
     skew = (inner - mH(inner)) / 2
     gap = values.unsqueeze(-2) - values.unsqueeze(-1)
     close = _close(values)
@@ -243,7 +255,7 @@ def _eig_grad(values_grad: Any, vectors_grad: Any, values: Any, V: Any) -> Any:
         return rushlight.zeros_like(V)
     inner = mH(V) @ vectors_grad
     diagonal = inner.diagonal(0, -2, -1)
-    _check_phase("linalg_eig_backward", inner)
+    _check_phase.operator(inner, "linalg_eig_backward")
     inner = inner - (mH(V) @ V) * diagonal.real.unsqueeze(-2)
     gap = (values.unsqueeze(-2) - values.unsqueeze(-1)).conj()
     inner = _over(inner.tril(-1), gap.tril(-1)) + _over(inner.triu(1), gap.triu(1))
@@ -359,7 +371,7 @@ def _svd_grad(U_grad: Any, S_grad: Any, V_grad: Any, U: Any, S: Any, Vh: Any) ->
     right = Vh @ V_grad if V_grad is not None else None
     left, right = zero(right) if left is None else left, zero(left) if right is None else right
     if U.is_complex():
-        _check_phase("svd_backward", left + right)
+        _check_phase.operator(left + right, "svd_backward")
     X, Y = left - mH(left), right - mH(right)
     P, Q = X + Y, X - Y
     diagonal = zero(S) if S_grad is None else S_grad

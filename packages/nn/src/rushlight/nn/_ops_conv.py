@@ -337,6 +337,7 @@ _GEOMETRY = "int[] stride, int[] padding, int[] dilation, int groups"
 conv_forward = (
     Op(
         f"nn::conv_forward(Tensor input, Tensor weight, Tensor? bias, {_GEOMETRY}) -> Tensor",
+        items=("input",),
         method=False,
         out=False,
         doc="Convolution of (N, C, *) with one number per dimension in each list.",
@@ -352,6 +353,7 @@ conv_forward = (
 conv_input = (
     Op(
         f"nn::conv_input(Tensor input, Tensor weight, Tensor? bias, int[] size, {_GEOMETRY}) -> Tensor",
+        items=("input", "size"),
         method=False,
         out=False,
         doc="The image of shape `size` that takes each element of the input to its window: transposed convolution.",

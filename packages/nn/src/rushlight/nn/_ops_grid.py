@@ -149,6 +149,7 @@ grid_sample_backward = (
     Op(
         f"nn::grid_sample_backward(Tensor output_grad, Tensor input, Tensor grid, {_OPTIONS}, bool of_input, "
         "bool of_grid) -> (Tensor, Tensor)",
+        items=("output_grad", "input", "grid"),
         method=False,
         out=False,
         differentiable=False,

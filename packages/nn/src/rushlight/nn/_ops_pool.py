@@ -282,6 +282,7 @@ max_pool_windows = (
 max_unpool = (
     Op(
         "nn::max_unpool(Tensor input, Tensor indices, int[] size, int[] window) -> Tensor",
+        items=("input", "indices", "size"),
         method=False,
         out=False,
         doc="Zeros of shape `size`, to which each element is added at its flat position in the last dimensions.",
@@ -297,6 +298,7 @@ max_unpool = (
 avg_pool_windows = (
     Op(
         f"nn::avg_pool(Tensor input, {_WINDOWS}, int[] count, bool count_include_pad, int divisor) -> Tensor",
+        items=("input",),
         method=False,
         out=False,
         doc="The mean of each of `count` windows over the last dimensions; `divisor` 0 is the size of the window.",
@@ -311,6 +313,7 @@ avg_unpool = (
     Op(
         f"nn::avg_unpool(Tensor input, int[] size, {_WINDOWS}, int[] count, bool count_include_pad, int divisor) "
         "-> Tensor",
+        items=("input", "size"),
         method=False,
         out=False,
         doc="The gradient of `avg_pool` with respect to its input of shape `size`.",
@@ -322,6 +325,7 @@ avg_unpool = (
 adaptive_pool_windows = (
     Op(
         "nn::adaptive_pool(Tensor input, int[] output_size) -> Tensor",
+        items=("input",),
         method=False,
         out=False,
         doc="The means of windows over the last dimensions that give an output of `output_size`.",
@@ -333,6 +337,7 @@ adaptive_pool_windows = (
 adaptive_unpool = (
     Op(
         "nn::adaptive_unpool(Tensor input, int[] size, int[] output_size) -> Tensor",
+        items=("input", "size"),
         method=False,
         out=False,
         doc="The gradient of `adaptive_pool` with respect to its input of shape `size`.",

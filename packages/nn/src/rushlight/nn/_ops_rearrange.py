@@ -30,8 +30,7 @@ def fold_composite(
     n = len(count)
     dtype, columns = input.dtype, wide(input)
     taps = columns.unflatten(-1, count).unflatten(-n - 1, (-1, math.prod(kernel_size)))
-    image = rl.zeros([*size[:-n], *(s + 2 * p for s, p in zip(size[-n:], padding, strict=True))], dtype=columns.dtype,
-                     device=input.device)  # fmt: skip
+    image = columns.new_zeros([*size[:-n], *(s + 2 * p for s, p in zip(size[-n:], padding, strict=True))])
     for i, offset in enumerate(offsets(tuple(kernel_size))):
         shifted(image, offset, dilation, stride, count).add_(taps.select(-n - 1, i))
     for dim, (cut, length) in enumerate(zip(padding, size[-n:], strict=True), len(size) - n):

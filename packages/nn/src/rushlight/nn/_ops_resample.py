@@ -29,7 +29,7 @@ def resample_composite(input: Tensor, places: Tensor, weights: Tensor, dim: int)
 def resample_adjoint_composite(input: Tensor, places: Tensor, weights: Tensor, dim: int, size: int) -> Tensor:
     shape = [*input.shape]
     shape[dim] = size
-    total = rl.zeros(shape, dtype=input.dtype, device=input.device)
+    total = input.new_zeros(shape)
     for tap in range(places.size(1)):
         total = total.index_add(dim, places.select(1, tap), input * _along(weights, tap, dim, input.dim()))
     return total
