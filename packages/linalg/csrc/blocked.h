@@ -12,10 +12,6 @@
 
 namespace rl {
 
-constexpr int64_t kQrBlock = 32;  // columns of QR
-// The least number of columns from which this is faster than LAPACK.
-constexpr int64_t kBlockedQrFrom = 96;
-
 // A matrix with any strides; the dtype's gemm takes them.
 template <class T>
 struct Matrix {
@@ -321,6 +317,7 @@ int factor_cholesky(int64_t n, T* a, int64_t ld) {
 template <class T>
 class Reflectors {
  public:
+  Reflectors() = default;
   // V lies below the diagonal of (m, k), with ones on it.
   Reflectors(int64_t m, int64_t k, const T* a, int64_t lda, const T* tau)
       : m_(m), k_(k), v_(static_cast<size_t>(m * k)), t_(static_cast<size_t>(k * k)) {
@@ -343,80 +340,92 @@ class Reflectors {
   }
   // C (m, n) times the product of the reflectors or its adjoint, from the left.
   void apply(bool adjoint, int64_t n, T* c, int64_t ldc) const {
-    std::vector<T> memory;
+    std::vector<T> memory, w(static_cast<size_t>(2 * k_ * n));
     Matrix<T> t(const_cast<T*>(t_.data()), k_);
     if (adjoint) t = conjugate(t, k_, k_, memory).transposed();
-    over_columns(n, [&](int64_t begin, int64_t end) {
-      const int64_t width = end - begin;
-      T* x = c + begin * ldc;
-      std::vector<T> w(static_cast<size_t>(2 * k_ * width));
-      T* tw = w.data() + k_ * width;
-      multiply<T>(k_, width, m_, 1, adjoint_, {x, ldc}, 0, {w.data(), k_});
-      multiply<T>(k_, width, k_, 1, t, {w.data(), k_}, 0, {tw, k_});
-      multiply<T>(m_, width, k_, -1, {const_cast<T*>(v_.data()), m_}, {tw, k_}, 1, {x, ldc});
-    });
+    T* tw = w.data() + k_ * n;
+    multiply<T>(k_, n, m_, 1, adjoint_, {c, ldc}, 0, {w.data(), k_});
+    multiply<T>(k_, n, k_, 1, t, {w.data(), k_}, 0, {tw, k_});
+    sweeps<T>().subtract(m_, n, k_, v_.data(), m_, tw, k_, c, ldc);
   }
 
  private:
-  int64_t m_, k_;
+  int64_t m_ = 0, k_ = 0;
   std::vector<T> v_, t_, memory_;
   Matrix<T> adjoint_{nullptr, 0};
 };
 
-// LAPACK's geqrf: columns in blocks of kQrBlock.
+// The unitary factor of a QR decomposition: reflectors in blocks.
 template <class T>
-void factor_qr(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
-  const int64_t least = std::min(m, n), columns = least < kBlockedQrFrom ? n : kQrBlock;
-  std::vector<T> work(static_cast<size_t>(columns * 64));
-  for (int64_t j = 0; j < least; j += columns) {
-    const int64_t k = columns == n ? n : std::min(columns, least - j);
+class Unitary {
+ public:
+  explicit Unitary(std::vector<Reflectors<T>> blocks) : blocks_(std::move(blocks)) {}
+  // From k columns (m, k) as LAPACK's geqrf leaves them.
+  Unitary(int64_t m, int64_t k, const T* a, int64_t lda, const T* tau) : blocks_(static_cast<size_t>(panels_of(k))) {
+    over_pieces(panels_of(k), [&](int64_t i) {
+      const int64_t j = i * kPanel;
+      at(i) = Reflectors<T>(m - j, std::min(kPanel, k - j), a + j * (lda + 1), lda, tau + j);
+    });
+  }
+  // C (m, n) times it or its adjoint, from the left: LAPACK's ormqr.
+  void apply(bool adjoint, int64_t n, T* c, int64_t ldc) {
+    over_columns(n, [&](int64_t begin, int64_t end) {
+      for (int64_t i = 0; i < count(); ++i) {
+        const int64_t block = adjoint ? i : count() - 1 - i;
+        at(block).apply(adjoint, end - begin, c + begin * ldc + block * kPanel, ldc);
+      }
+    });
+  }
+  // Its first n columns (m, n): LAPACK's orgqr.
+  void columns(int64_t m, int64_t n, T* q, int64_t ldq) {
+    over_pieces(panels_of(n), [&](int64_t piece) {
+      const int64_t begin = piece * kPanel, end = std::min(begin + kPanel, n);
+      for (int64_t j = begin; j < end; ++j) {
+        std::fill_n(q + j * ldq, m, T(0));
+        q[j * (ldq + 1)] = T(1);
+      }
+      for (int64_t i = std::min(piece + 1, count()) - 1; i >= 0; --i)  // the later ones leave these columns alone
+        at(i).apply(false, end - begin, q + begin * ldq + i * kPanel, ldq);
+    });
+  }
+
+ private:
+  int64_t count() const { return static_cast<int64_t>(blocks_.size()); }
+  Reflectors<T>& at(int64_t i) { return blocks_[static_cast<size_t>(i)]; }
+  std::vector<Reflectors<T>> blocks_;
+};
+
+// LAPACK's geqrf of some columns: Elmroth and Gustavson, "Applying recursion to serial and parallel QR factorization"
+// (2000).
+template <class T>
+void factor_qr_panel(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
+  if (n <= kPanelColumns) return sweeps<T>().qr(m, n, a, lda, tau);
+  const int64_t least = std::min(m, n);
+  const int64_t first =
+      least <= kPanelColumns ? least : (least / 2 + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
+  factor_qr_panel(m, first, a, lda, tau);
+  Reflectors<T>(m, first, a, lda, tau).apply(true, n - first, a + first * lda, lda);
+  if (first < least) factor_qr_panel(m - first, n - first, a + first * (lda + 1), lda, tau + first);
+}
+
+// LAPACK's geqrf.
+template <class T>
+Unitary<T> factor_qr(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
+  const int64_t least = std::min(m, n);
+  std::vector<Reflectors<T>> panels(static_cast<size_t>(panels_of(least)));
+  const auto apply = [&](int64_t panel, int64_t i) {
+    panels[static_cast<size_t>(panel)].apply(true, std::min(kPanel, n - i * kPanel),
+                                             a + i * kPanel * lda + panel * kPanel, lda);
+  };
+  const auto factor = [&](int64_t i) {
+    const int64_t j = i * kPanel, width = std::min(kPanel, n - j);
     T* x = a + j * (lda + 1);
-    int height = as_int(m - j), width = as_int(k), ld = leading(lda), size = as_int(columns * 64), info = 0;
-    lapack<T>.geqrf(&height, &width, x, &ld, tau + j, work.data(), &size, &info);
-    if (j + k < n) Reflectors<T>(m - j, k, x, lda, tau + j).apply(true, n - j - k, x + k * lda, lda);
-  }
-}
-
-// C (m, n) times Q, or its adjoint, of k reflectors from the left: LAPACK's ormqr.
-template <class T>
-void apply_q(bool adjoint, int64_t m, int64_t n, int64_t k, T* a, int64_t lda, T* tau, T* c, int64_t ldc) {
-  if (k < kBlockedQrFrom) {
-    char side = 'L', op = !adjoint ? 'N' : kComplex<T> ? 'C' : 'T';
-    int height = as_int(m), width = as_int(n), number = as_int(k), ld_a = leading(lda), ld_c = leading(ldc), info = 0;
-    std::vector<T> work(static_cast<size_t>(std::max<int64_t>(n, 1) * 64 + 65 * 64));
-    int size = as_int(static_cast<int64_t>(work.size()));
-    if (m && n && k)
-      lapack<T>.ormqr(&side, &op, &height, &width, &number, a, &ld_a, tau, c, &ld_c, work.data(), &size, &info);
-    return;
-  }
-  const int64_t blocks = (k + kQrBlock - 1) / kQrBlock;
-  for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t j = (adjoint ? b : blocks - 1 - b) * kQrBlock;
-    Reflectors<T>(m - j, std::min(kQrBlock, k - j), a + j * (lda + 1), lda, tau + j).apply(adjoint, n, c + j, ldc);
-  }
-}
-
-// The first n columns of Q, of k reflectors, in place of them: LAPACK's orgqr.
-template <class T>
-void make_q(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, T* tau) {
-  if (k < kBlockedQrFrom) {
-    int height = as_int(m), width = as_int(n), number = as_int(k), ld = leading(lda), info = 0;
-    std::vector<T> work(static_cast<size_t>(std::max<int64_t>(n, 1) * 64));
-    int size = as_int(static_cast<int64_t>(work.size()));
-    if (m && n) lapack<T>.orgqr(&height, &width, &number, a, &ld, tau, work.data(), &size, &info);
-    return;
-  }
-  std::vector<T> factors(a, a + (k ? (k - 1) * lda + m : 0));
-  for (int64_t j = 0; j < n; ++j) {
-    std::fill(a + j * lda, a + j * lda + m, T(0));
-    a[j * (lda + 1)] = T(1);
-  }
-  for (int64_t b = (k + kQrBlock - 1) / kQrBlock - 1; b >= 0;
-       --b) {  // columns before j are those of the identity still
-    const int64_t j = b * kQrBlock;
-    Reflectors<T>(m - j, std::min(kQrBlock, k - j), factors.data() + j * (lda + 1), lda, tau + j)
-        .apply(false, n - j, a + j * (lda + 1), lda);
-  }
+    factor_qr_panel(m - j, width, x, lda, tau + j);
+    panels[static_cast<size_t>(i)] = Reflectors<T>(m - j, std::min(kPanel, least - j), x, lda, tau + j);
+    return 0;
+  };
+  ColumnBlocks(panels_of(n), panels_of(least), apply, factor).run();
+  return Unitary<T>(std::move(panels));
 }
 
 }  // namespace rl

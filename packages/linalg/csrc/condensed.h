@@ -2,6 +2,7 @@
 // Every column is reduced as soon as the step before it is applied, in one pass over memory on all threads.
 #pragma once
 #include <limits>
+#include <optional>
 
 #include "blocked.h"
 
@@ -213,7 +214,7 @@ int large_eigh(int64_t n, T* a, Real<T>* values, T* z) {
   for (int64_t i = 0; i < n; ++i) values[i] /= scale;
   if (info || !z) return info;
   if constexpr (kComplex<T>) std::copy(vectors.begin(), vectors.end(), z);
-  apply_q(false, n - 1, n, n - 1, a + 1, n, tau.data(), z + 1, n);
+  Unitary<T>(n - 1, n - 1, a + 1, n, tau.data()).apply(false, n, z + 1, n);
   return 0;
 }
 
@@ -228,8 +229,9 @@ int large_svd(int64_t m, int64_t n, T* a, Real<T>* s, T* u, int64_t width, T* v)
   std::vector<T> tau(static_cast<size_t>(3 * n)), triangle;
   T *tau_q = tau.data() + n, *tau_p = tau_q + n, *b = a;
   int64_t height = m;
+  std::optional<Unitary<T>> q;
   if (tall) {
-    factor_qr(m, n, a, m, tau.data());
+    q = factor_qr(m, n, a, m, tau.data());
     triangle.assign(static_cast<size_t>(n * n), T(0));
     for (int64_t j = 0; j < n; ++j) std::copy_n(a + j * m, j + 1, triangle.data() + j * n);
     b = triangle.data(), height = n;
@@ -255,9 +257,9 @@ int large_svd(int64_t m, int64_t n, T* a, Real<T>* s, T* u, int64_t width, T* v)
   }
   for (int64_t j = 0; j < n; ++j)
     for (int64_t i = 0; i < n; ++i) v[j * n + i] = vt_b[i * n + j];
-  apply_q(false, height, tall ? n : width, n, b, height, tau_q, u, m);
-  if (tall) apply_q(false, m, width, n, a, m, tau.data(), u, m);
-  apply_q(false, n - 1, n, n - 1, p.data() + 1, n, tau_p, v + 1, n);
+  Unitary<T>(height, n, b, height, tau_q).apply(false, tall ? n : width, u, m);
+  if (q) q->apply(false, width, u, m);
+  Unitary<T>(n - 1, n - 1, p.data() + 1, n, tau_p).apply(false, n, v + 1, n);
   return 0;
 }
 

@@ -37,7 +37,6 @@ bool fill(PyObject* table, char t) {
   constexpr bool c = kComplex<T>;
   return get(table, t, "sytrf", &l.sytrf) && get(table, t, "sytrs", &l.sytrs) &&
          get(table, t, c ? "hetrf" : "sytrf", &l.hetrf) && get(table, t, c ? "hetrs" : "sytrs", &l.hetrs) &&
-         get(table, t, "geqrf", &l.geqrf) && get(table, t, c ? "ungqr" : "orgqr", &l.orgqr) &&
          get(table, t, c ? "unmqr" : "ormqr", &l.ormqr) && get(table, t, c ? "heevd" : "syevd", &l.syevd) &&
          get(table, t, "geev", &l.geev) && get(table, t, "gesdd", &l.gesdd) && get(table, t, "gesvd", &l.gesvd) &&
          get(table, t, "gels", &l.gels) && get(table, t, "gelsy", &l.gelsy) && get(table, t, "gelsd", &l.gelsd) &&
@@ -61,7 +60,7 @@ struct Threads {
 void find_threads() {
 #if !defined(_WIN32)
   Dl_info info;
-  if (!dladdr(reinterpret_cast<void*>(lapack<double>.geqrf), &info)) return;
+  if (!dladdr(reinterpret_cast<void*>(lapack<double>.sytrf), &info)) return;
   void* library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);  // whose dependencies are searched too
   if (!library) return;
   threads.set = reinterpret_cast<void (*)(int)>(dlsym(library, "scipy_openblas_set_num_threads"));

@@ -30,8 +30,6 @@ struct Lapack {
   void (*hetrf)(char* uplo, int* n, T* a, int* lda, int* pivots, T* work, int* lwork, int* info);
   void (*sytrs)(char* uplo, int* n, int* nrhs, T* a, int* lda, int* pivots, T* b, int* ldb, int* info);
   void (*hetrs)(char* uplo, int* n, int* nrhs, T* a, int* lda, int* pivots, T* b, int* ldb, int* info);
-  void (*geqrf)(int* m, int* n, T* a, int* lda, T* tau, T* work, int* lwork, int* info);
-  void (*orgqr)(int* m, int* n, int* k, T* a, int* lda, T* tau, T* work, int* lwork, int* info);
   void (*ormqr)(char* side, char* trans, int* m, int* n, int* k, T* a, int* lda, T* tau, T* c, int* ldc, T* work,
                 int* lwork, int* info);
   F<void(char* job, char* uplo, int* n, T* a, int* lda, R* w, T* work, int* lwork, int* iwork, int* liwork, int* info),

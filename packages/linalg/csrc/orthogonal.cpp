@@ -64,7 +64,7 @@ PyObject* qr_kernel(Call& call) {
         T* q_i = only_r ? nullptr : data_of<T>(q, i);
         T* x = in_place ? q_i : copy.data();
         from.columns(i, x);
-        factor_qr(m, n, x, m, tau.data());
+        Unitary<T> unitary = factor_qr(m, n, x, m, tau.data());
         T* upper = data_of<T>(r, i);
         for (int64_t j = 0; j < n; ++j) {
           const int64_t above = std::min(j + 1, side);
@@ -72,8 +72,7 @@ PyObject* qr_kernel(Call& call) {
           std::fill(upper + j * side + above, upper + (j + 1) * side, T(0));
         }
         if (only_r || !side) continue;
-        if (!in_place) std::copy_n(x, m * side, q_i);
-        make_q(m, side, least, q_i, m, tau.data());
+        unitary.columns(m, side, q_i, m);
       }
     });
   });
@@ -109,7 +108,7 @@ PyObject* householder_product_kernel(Call& call) {
         T* x = data_of<T>(q, i);
         from.columns(i, x);
         if (k) scales.columns(i, scale.data());
-        make_q(m, n, k, x, m, scale.data());
+        Unitary<T>(m, k, x, m, scale.data()).columns(m, n, x, m);
       }
     });
   });

@@ -371,7 +371,7 @@ bool least_squares_by_qr(int64_t m, int64_t n, int64_t k, const std::vector<T>& 
     transpose(n, m, matrix.data(), m, a.data(), n);
     for (T& e : a) e = conj(e);
   }
-  factor_qr(most, least, a.data(), most, tau.data());
+  Unitary<T> q = factor_qr(most, least, a.data(), most, tau.data());
   if (!has_full_rank(m, n, matrix.data(), least, a.data(), most, rcond)) return false;
   const auto solve = [&](char op) {
     over_columns(k, [&](int64_t begin, int64_t end) {
@@ -379,11 +379,11 @@ bool least_squares_by_qr(int64_t m, int64_t n, int64_t k, const std::vector<T>& 
     });
   };
   if (m >= n) {
-    apply_q(true, m, k, n, a.data(), m, tau.data(), b, ldb);
+    q.apply(true, k, b, ldb);
     solve('N');
   } else {
     solve('C');
-    apply_q(false, n, k, m, a.data(), n, tau.data(), b, ldb);
+    q.apply(false, k, b, ldb);
   }
   return true;
 }

@@ -7,7 +7,7 @@
 
 namespace rl {
 
-constexpr int64_t kPanelColumns = 8;  // the widest panel of LU and Cholesky
+constexpr int64_t kPanelColumns = 8;  // the widest panel of LU, Cholesky and QR
 
 // Matrices lie column by column. A turned vector holds its elements and, `stride` elements on, i times them where they
 // are complex: products of complex numbers are then multiples of real vectors.
@@ -18,6 +18,8 @@ struct SweepKernels {
   // The first n <= kPanelColumns columns (m, n) of the Cholesky factor in place of those of the matrix, from the
   // diagonal on; info is that of LAPACK's potf2.
   int (*cholesky)(int64_t m, int64_t n, T* a, int64_t lda);
+  // LAPACK's geqr2 of (m, n) for n <= kPanelColumns.
+  void (*qr)(int64_t m, int64_t n, T* a, int64_t lda, T* tau);
   // to[j * ld_to + i] = from[i * ld + j] for rows i < m and columns j < n.
   void (*transpose)(int64_t m, int64_t n, const T* from, int64_t ld, T* to, int64_t ld_to);
   // C -= A B of (m, k) and (k, n), read where they lie: what a copy would cost is not worth it for small k.

@@ -405,6 +405,11 @@ int lu(int64_t m, int64_t n, T* matrix, int64_t lda, int* pivots) {
   return info;
 }
 
+template <class R>
+R square_root(R x) {
+  return sizeof(R) == 8 ? static_cast<R>(__builtin_sqrt(x)) : static_cast<R>(__builtin_sqrtf(x));
+}
+
 template <class R, int P, class T>
 int cholesky(int64_t m, int64_t n, T* matrix, int64_t lda) {
   using N = Number<R, P>;
@@ -419,18 +424,108 @@ int cholesky(int64_t m, int64_t n, T* matrix, int64_t lda) {
     });
     const R diagonal = column[k * P];
     if (!(diagonal > 0) && !info) info = static_cast<int>(k + 1);
-    const N root{sizeof(R) == 8 ? static_cast<R>(__builtin_sqrt(diagonal)) : static_cast<R>(__builtin_sqrtf(diagonal)),
-                 0};
+    const N root{square_root(diagonal), 0};
     root.to(column + k * P);
     divide<R, P>(m - k - 1, column + (k + 1) * P, root);
   }
   return info;
 }
 
+// ---- QR of a panel
+
+// C columns less v tau (v^H column).
+template <class R, int P, int C>
+void reflect_columns(int64_t m, const R* v, Number<R, P> tau, R* a, int64_t ld) {
+  Vec<R> dots[C][P] = {};
+  Factor<R, P> factor[C];
+  by_vectors<R>(0, m * P, [&](int64_t i, auto lanes) RL_INLINE {
+    const Vec<R> v_i = lanes.get(v + i), turned_i = P == 2 ? turned<R>(v_i) : v_i;
+    repeat<C>([&](auto c) RL_INLINE {
+      const Vec<R> e = lanes.get(a + c.value * ld + i);
+      dots[c.value][0] += e * v_i;
+      if constexpr (P == 2) dots[c.value][P - 1] += e * turned_i;
+    });
+  });
+  repeat<C>([&](auto c) RL_INLINE {
+    const Number<R, P> dot{sum_lanes<R>(dots[c.value][0]), P == 2 ? sum_lanes<R>(dots[c.value][P - 1]) : R(0)};
+    factor[c.value] = Factor<R, P>(tau * dot);
+  });
+  by_vectors<R>(0, m * P, [&](int64_t i, auto lanes) RL_INLINE {
+    const Vec<R> v_i = lanes.get(v + i), turned_i = P == 2 ? turned<R>(v_i) : v_i;
+    repeat<C>([&](auto c) RL_INLINE {
+      Vec<R> e = lanes.get(a + c.value * ld + i) - v_i * factor[c.value].part[0];
+      if constexpr (P == 2) e -= turned_i * factor[c.value].part[P - 1];
+      lanes.put(a + c.value * ld + i, e);
+    });
+  });
+}
+
+template <class R>
+R sum_of_squares(int64_t n, const R* x) {
+  Vec<R> sum{};
+  by_vectors<R>(0, n, [&](int64_t i, auto lanes) RL_INLINE {
+    const Vec<R> e = lanes.get(x + i);
+    sum += e * e;
+  });
+  return sum_lanes<R>(sum);
+}
+
+// A power of two by which squares of n numbers neither overflow nor vanish, unless the numbers are 0 beside the
+// largest.
+template <class R>
+R safe_factor(int64_t n, const R* x) {
+  constexpr R kStep = sizeof(R) == 8 ? R(0x1p300) : R(0x1p40f);
+  R largest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const R size = x[i] < 0 ? -x[i] : x[i];
+    largest = size > largest ? size : largest;
+  }
+  R factor = 1;
+  for (int step = 0; step < 3 && largest > 0 && largest * factor < 1 / kStep; ++step) factor *= kStep;
+  for (int step = 0; step < 3 && largest * factor > kStep; ++step) factor /= kStep;
+  return factor;
+}
+
+template <class R, int P, class T>
+void qr(int64_t m, int64_t n, T* matrix, int64_t lda, T* scales) {
+  using N = Number<R, P>;
+  constexpr R kSmall = sizeof(R) == 8 ? R(0x1p-900) : R(0x1p-80f), kLarge = 1 / kSmall;
+  auto *a = reinterpret_cast<R*>(matrix), *tau = reinterpret_cast<R*>(scales);
+  const int64_t ld = lda * P;
+  for (int64_t k = 0; k < least(m, n); ++k) {
+    R *head = a + k * (ld + P), *below = head + P, *next = head + ld;
+    const int64_t height = m - k, rest = (height - 1) * P;
+    R squares = sum_of_squares(rest, below), factor = 1;
+    if (!(squares > kSmall && squares < kLarge)) {
+      factor = safe_factor(height * P, head);
+      for (int64_t i = 0; i < height * P; ++i) head[i] *= factor;
+      squares = sum_of_squares(rest, below);
+    }
+    const N alpha = N::at(head);
+    if (squares == 0 && (P == 1 || alpha.im == 0)) {
+      N{0, 0}.to(tau + k * P);
+      for (int64_t i = 0; i < height * P; ++i) head[i] /= factor;
+      continue;
+    }
+    const R length = square_root(alpha.re * alpha.re + alpha.im * alpha.im + squares);
+    const R beta = alpha.re > 0 ? -length : length;
+    const N scale{(beta - alpha.re) / beta, -alpha.im / beta};
+    divide<R, P>(height - 1, below, N{alpha.re - beta, alpha.im});
+    scale.to(tau + k * P);
+    N{1, 0}.to(head);
+    repeat<kPanelColumns>([&](auto c) RL_INLINE {
+      if constexpr (c.value > 0)
+        if (n - k - 1 == c.value) reflect_columns<R, P, c.value>(height, head, scale.conj(), next, ld);
+    });
+    N{beta / factor, 0}.to(head);
+  }
+}
+
 template <class R, int P, class K>
 void fill(K& k) {
   k.lu = lu<R, P>;
   k.cholesky = cholesky<R, P>;
+  k.qr = qr<R, P>;
   k.subtract = subtract<R, P>;
   k.transpose = transpose_elements<R, P>;
   k.hermitian = hermitian<R, P>;
