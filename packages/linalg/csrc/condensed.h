@@ -199,7 +199,7 @@ int large_eigh(int64_t n, T* a, Real<T>* values, T* z) {
   std::vector<R> e(static_cast<size_t>(n));
   std::vector<T> tau(static_cast<size_t>(n));
   tridiagonalize(n, a, n, values, e.data(), tau.data());
-  std::vector<R> vectors(z && kComplex<T> ? static_cast<size_t>(n * n) : 0);
+  Memory<R> vectors(z && kComplex<T> ? static_cast<size_t>(n * n) : 0);
   R* real_z = nullptr;
   if constexpr (kComplex<T>)
     real_z = vectors.data();
@@ -207,7 +207,7 @@ int large_eigh(int64_t n, T* a, Real<T>* values, T* z) {
     real_z = z;
   char job = z ? 'I' : 'N';
   int order = as_int(n), size = as_int(z ? 1 + 4 * n + n * n : 1), int_size = as_int(z ? 3 + 5 * n : 1), info = 0;
-  std::vector<R> work(static_cast<size_t>(size));
+  Memory<R> work(static_cast<size_t>(size));
   std::vector<int> int_work(static_cast<size_t>(int_size));
   condensed<R>.stedc(&job, &order, values, e.data(), real_z, &order, work.data(), &size, int_work.data(), &int_size,
                      &info);
@@ -226,7 +226,7 @@ int large_svd(int64_t m, int64_t n, T* a, Real<T>* s, T* u, int64_t width, T* v)
   const R scale = unit_scale(m * n, a);
   std::transform(a, a + m * n, a, [=](T x) { return x * scale; });
   const bool tall = 2 * m > 3 * n;  // as R of a QR decomposition, which is n by n
-  std::vector<T> tau(static_cast<size_t>(3 * n)), triangle;
+  Memory<T> tau(static_cast<size_t>(3 * n)), triangle;
   T *tau_q = tau.data() + n, *tau_p = tau_q + n, *b = a;
   int64_t height = m;
   std::optional<Unitary<T>> q;
@@ -236,12 +236,12 @@ int large_svd(int64_t m, int64_t n, T* a, Real<T>* s, T* u, int64_t width, T* v)
     for (int64_t j = 0; j < n; ++j) std::copy_n(a + j * m, j + 1, triangle.data() + j * n);
     b = triangle.data(), height = n;
   }
-  std::vector<R> e(static_cast<size_t>(n)), vectors(v ? static_cast<size_t>(2 * n * n) : 0);
-  std::vector<T> p(static_cast<size_t>(n * n));
+  Memory<R> e(static_cast<size_t>(n)), vectors(v ? static_cast<size_t>(2 * n * n) : 0);
+  Memory<T> p(static_cast<size_t>(n * n));
   bidiagonalize(height, n, b, height, s, e.data(), tau_q, p.data(), tau_p);
   char upper = 'U', job = v ? 'I' : 'N';
   int order = as_int(n), info = 0;
-  std::vector<R> work(static_cast<size_t>(v ? 3 * n * n + 4 * n : 4 * n));
+  Memory<R> work(static_cast<size_t>(v ? 3 * n * n + 4 * n : 4 * n));
   std::vector<int> int_work(static_cast<size_t>(8 * n));
   R *u_b = vectors.data(), *vt_b = u_b + (v ? n * n : 0);
   condensed<R>.bdsdc(&upper, &job, &order, s, e.data(), u_b, &order, vt_b, &order, nullptr, nullptr, work.data(),

@@ -21,7 +21,7 @@ void cholesky(const Tensor* a, bool upper, Owned& factor, Owned& info) {
       if (fits_lanes(n, n))
         return lanes<T>().cholesky(Rows<T>(from, begin, end), n, end - begin, upper, data_of<T>(factor, begin),
                                    info.data<int32_t>() + begin);
-      std::vector<T> lower(upper ? 0 : static_cast<size_t>(n * n));
+      Memory<T> lower(upper ? 0 : static_cast<size_t>(n * n));
       for (int64_t i = begin; i < end; ++i) {
         T *result = data_of<T>(factor, i), *x = upper ? result : lower.data();
         upper ? from.rows(i, x) : from.columns(i, x);
@@ -132,7 +132,7 @@ PyObject* inv_any(Call& call, const char* op, bool with_info) {
           return lanes<T>().inv(Rows<T>(from, begin, end), n, end - begin, data_of<T>(inverse, begin),
                                 info.data<int32_t>() + begin);
         std::vector<int> pivots(static_cast<size_t>(n));
-        std::vector<T> lu(static_cast<size_t>(n * n));
+        Memory<T> lu(static_cast<size_t>(n * n));
         for (int64_t i = begin; i < end; ++i) {
           from.rows(i, lu.data());
           info.data<int32_t>()[i] = factor_lu<T>(n, n, lu.data(), n, pivots.data());
@@ -161,7 +161,7 @@ void with_diagonals(const Tensor* a, F&& body) {
   const Stack from(a);
   const int64_t n = from.n;
   for_each(from.count(), flops<T>(n, n, n) * 2 / 3, [&](int64_t begin, int64_t end) {
-    std::vector<T> lu(static_cast<size_t>(fits_lanes(n, n) ? (end - begin) * n : n * n));
+    Memory<T> lu(static_cast<size_t>(fits_lanes(n, n) ? (end - begin) * n : n * n));
     if (fits_lanes(n, n)) {
       lanes<T>().lu_diagonal(Rows<T>(from, begin, end), n, end - begin, lu.data());
       for (int64_t i = begin; i < end; ++i) body(i, lu.data() + (i - begin) * n, 1, false);

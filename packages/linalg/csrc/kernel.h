@@ -62,6 +62,38 @@ PyObject* tuple_of(std::initializer_list<Owned*> items);
 
 using Sizes = std::vector<int64_t>;
 
+// Large memory for a while: not initialized, and kept by the core's allocator for the next call.
+template <class T>
+struct CoreAllocator {
+  using value_type = T;
+  CoreAllocator() = default;
+  template <class U>
+  CoreAllocator(const CoreAllocator<U>&) {}
+  T* allocate(size_t n) {
+    if (n > SIZE_MAX / sizeof(T)) throw std::bad_alloc();
+    void* block = api->allocate(n * sizeof(T));
+    if (!block) throw std::bad_alloc();
+    return static_cast<T*>(block);
+  }
+  void deallocate(T* block, size_t n) { api->deallocate(block, n * sizeof(T)); }
+  template <class U>
+  void construct(U*) {}
+  template <class U, class... Values>
+  void construct(U* at, Values&&... values) {
+    ::new (static_cast<void*>(at)) U(std::forward<Values>(values)...);
+  }
+  template <class U>
+  bool operator==(const CoreAllocator<U>&) const {
+    return true;
+  }
+  template <class U>
+  bool operator!=(const CoreAllocator<U>&) const {
+    return false;
+  }
+};
+template <class T>
+using Memory = std::vector<T, CoreAllocator<T>>;
+
 // The sizes of a tensor without its last `n`.
 inline Sizes batch_of(const Tensor* t, int n = 2) { return Sizes(t->sizes, t->sizes + t->ndim - n); }
 Sizes operator+(Sizes batch, const Sizes& sizes);

@@ -59,7 +59,7 @@ PyObject* qr_kernel(Call& call) {
       if (small)
         return lanes<T>().qr(Rows<T>(from, begin, end), m, n, end - begin, only_r ? nullptr : data_of<T>(q, begin),
                              data_of<T>(r, begin));
-      std::vector<T> tau(static_cast<size_t>(least)), copy(in_place ? 0 : static_cast<size_t>(m * n));
+      Memory<T> tau(static_cast<size_t>(least)), copy(in_place ? 0 : static_cast<size_t>(m * n));
       for (int64_t i = begin; i < end; ++i) {
         T* q_i = only_r ? nullptr : data_of<T>(q, i);
         T* x = in_place ? q_i : copy.data();

@@ -327,7 +327,7 @@ Real<T> normalize(int64_t n, int64_t k, T* x) {
 // Whether a matrix (m, n) with the triangle R has full rank beyond doubt: its least singular value is well above rcond
 // times the largest. Both are found by iteration from a few vectors, the largest only where its bound does not do.
 template <class T>
-bool has_full_rank(int64_t m, int64_t n, const T* a, int64_t order, T* r, int64_t ld, Real<T> rcond) {
+bool has_full_rank(int64_t m, int64_t n, Matrix<T> a, int64_t order, T* r, int64_t ld, Real<T> rcond) {
   using R = Real<T>;
   constexpr int64_t kVectors = 8;
   constexpr R kDoubt = 4;
@@ -348,12 +348,11 @@ bool has_full_rank(int64_t m, int64_t n, const T* a, int64_t order, T* r, int64_
     for (int64_t i = 0; i <= j; ++i) bound += std::norm(r[j * ld + i]);
   if (inverse * std::sqrt(bound) * rcond * kDoubt < 1) return true;
   std::vector<T> v = vectors(n), w(static_cast<size_t>(m * kVectors));
-  const Matrix<T> matrix(const_cast<T*>(a), m);
   for (int step = 0; step < 4; ++step) {
-    multiply<T>(m, kVectors, n, 1, matrix, {v.data(), n}, 0, {w.data(), m});
+    multiply<T>(m, kVectors, n, 1, a, {v.data(), n}, 0, {w.data(), m});
     bound = normalize(m, kVectors, w.data());
     for (T& e : w) e = conj(e);
-    multiply<T>(n, kVectors, m, 1, matrix.transposed(), {w.data(), m}, 0, {v.data(), n});
+    multiply<T>(n, kVectors, m, 1, a.transposed(), {w.data(), m}, 0, {v.data(), n});
     for (T& e : v) e = conj(e);
     normalize(n, kVectors, v.data());
   }
@@ -361,18 +360,20 @@ bool has_full_rank(int64_t m, int64_t n, const T* a, int64_t order, T* r, int64_
 }
 
 // Least squares by QR without pivoting, which is several times as fast, where that shows full rank. False: it does not,
-// and b is as it was.
+// and b is as it was. `a` is the matrix by columns, which is overwritten; `source` where that came from.
 template <class T>
-bool least_squares_by_qr(int64_t m, int64_t n, int64_t k, const std::vector<T>& matrix, T* b, int64_t ldb,
+bool least_squares_by_qr(int64_t m, int64_t n, int64_t k, Memory<T>& a, Matrix<T> source, T* b, int64_t ldb,
                          Real<T> rcond) {
   const int64_t least = std::min(m, n), most = std::max(m, n);
-  std::vector<T> a(matrix), tau(static_cast<size_t>(least));
   if (m < n) {  // of A^H, whose R^H comes first
-    transpose(n, m, matrix.data(), m, a.data(), n);
-    for (T& e : a) e = conj(e);
+    Memory<T> adjoint(a.size());
+    transpose(n, m, a.data(), m, adjoint.data(), n);
+    for (T& e : adjoint) e = conj(e);
+    a.swap(adjoint);
   }
+  std::vector<T> tau(static_cast<size_t>(least));
   Unitary<T> q = factor_qr(most, least, a.data(), most, tau.data());
-  if (!has_full_rank(m, n, matrix.data(), least, a.data(), most, rcond)) return false;
+  if (!has_full_rank(m, n, source, least, a.data(), most, rcond)) return false;
   const auto solve = [&](char op) {
     over_columns(k, [&](int64_t begin, int64_t end) {
       solve_triangle(false, op, false, least, end - begin, a.data(), most, b + begin * ldb, ldb);
@@ -430,8 +431,8 @@ PyObject* lstsq_kernel(Call& call) {
                                                     : static_cast<R>(driver == Driver::Gelsy ? 2 * n : 5 * least));
     const auto int_size = static_cast<size_t>(std::max(int_answer, 1));
     for_each(from.count(), 4 * flops<T>(m, n, least), [&](int64_t begin, int64_t end) {
-      std::vector<T> work(static_cast<size_t>(size)), matrix(static_cast<size_t>(m * n));
-      std::vector<T> columns(static_cast<size_t>(tall * columns_of_b));
+      Memory<T> work(static_cast<size_t>(size)), matrix(static_cast<size_t>(m * n));
+      Memory<T> columns(static_cast<size_t>(tall * columns_of_b));
       std::vector<R> rwork(kComplex<T> ? real_size : 0), values(static_cast<size_t>(least));
       std::vector<int> iwork(int_size), pivots(static_cast<size_t>(n));
       for (int64_t i = begin; i < end; ++i) {
@@ -441,14 +442,18 @@ PyObject* lstsq_kernel(Call& call) {
         std::fill(pivots.begin(), pivots.end(), 0);
         int r = as_int(least);
         int32_t& code = info.data<int32_t>()[i];
-        if (!all_finite(matrix.data(), m * n) || !all_finite(columns.data(), tall * columns_of_b))
+        const Matrix<T> source(const_cast<T*>(from.at<T>(i)), from.row_step, from.column_step);
+        if (!all_finite(matrix.data(), m * n) || !all_finite(columns.data(), tall * columns_of_b)) {
           code = kNotFinite;
-        else if (!by_svd && least_squares_by_qr<T>(m, n, k, matrix, columns.data(), ldb, static_cast<R>(rcond)))
+        } else if (!by_svd &&
+                   least_squares_by_qr(m, n, k, matrix, source, columns.data(), ldb, static_cast<R>(rcond))) {
           code = 0;
-        else
+        } else {
+          if (!by_svd) from.columns(i, matrix.data());
           code = least_squares<T>(driver, as_int(m), as_int(n), columns_of_b, matrix.data(), columns.data(), ldb,
                                   pivots.data(), values.data(), static_cast<R>(rcond), &r, work.data(), size,
                                   rwork.data(), iwork.data());
+        }
         for (int64_t j = 0; j < k; ++j) std::copy_n(columns.data() + j * tall, n, data_of<T>(x, i) + j * n);
         if (driver != Driver::Gels) rank.data<int64_t>()[i] = r;
         if (by_svd) std::copy(values.begin(), values.end(), s.data<R>() + i * least);

@@ -60,7 +60,7 @@ PyObject* eigh_any(Call& call, const char* op, bool vectors) {
                                  vectors ? data_of<T>(v, begin) : nullptr);
         }
         if (n >= kCondensedFrom) {
-          std::vector<T> copy(static_cast<size_t>(n * n));
+          Memory<T> copy(static_cast<size_t>(n * n));
           for (int64_t i = begin; i < end; ++i) {
             T* z = vectors ? data_of<T>(v, i) : nullptr;
             if (uplo == 'U')
@@ -73,8 +73,8 @@ PyObject* eigh_any(Call& call, const char* op, bool vectors) {
           }
           return;
         }
-        std::vector<T> work(static_cast<size_t>(size)), copy(vectors ? 0 : static_cast<size_t>(n * n));
-        std::vector<R> rwork(kComplex<T> ? static_cast<size_t>(real_size) : 0);
+        Memory<T> work(static_cast<size_t>(size)), copy(vectors ? 0 : static_cast<size_t>(n * n));
+        Memory<R> rwork(kComplex<T> ? static_cast<size_t>(real_size) : 0);
         std::vector<int> iwork(static_cast<size_t>(int_answer));
         for (int64_t i = begin; i < end; ++i) {
           T* x = vectors ? data_of<T>(v, i) : copy.data();
@@ -147,8 +147,8 @@ PyObject* eig_any(Call& call, const char* op, bool vectors) {
       geev<T>(as_int(n), &answer, &w, nullptr, &scratch, &answer, -1, &real_answer);
       const int size = workspace_size(answer);
       for_each(from.count(), (vectors ? 25 : 10) * flops<T>(n, n, n), [&](int64_t begin, int64_t end) {
-        std::vector<T> work(static_cast<size_t>(size)), copy(static_cast<size_t>(n * n));
-        std::vector<T> scratch(kComplex<T> ? 0 : static_cast<size_t>(n * (n + 2)));
+        Memory<T> work(static_cast<size_t>(size)), copy(static_cast<size_t>(n * n));
+        Memory<T> scratch(kComplex<T> ? 0 : static_cast<size_t>(n * (n + 2)));
         std::vector<Real<T>> rwork(kComplex<T> ? static_cast<size_t>(2 * n) : 0);
         for (int64_t i = begin; i < end; ++i) {
           from.columns(i, copy.data());
@@ -201,14 +201,14 @@ template <class T>
 int svd_by_rows(const Stack& from, int64_t i, T* a, Real<T>* s, T* u, int64_t width, T* vh, int64_t height) {
   const int64_t m = from.m, n = from.n;
   if (m < n) {  // A^T = conj(V) S U^T
-    std::vector<T> v(u ? static_cast<size_t>(m * m) : 0);
+    Memory<T> v(u ? static_cast<size_t>(m * m) : 0);
     const int info = large_svd(n, m, a, s, vh, height, u ? v.data() : nullptr);
     for (int64_t j = 0; j < m && u; ++j)
       for (int64_t k = 0; k < m; ++k) u[k * m + j] = conj(v[static_cast<size_t>(j * m + k)]);
     return info;
   }
   from.columns(i, a);
-  std::vector<T> columns(u ? static_cast<size_t>(m * width) : 0);
+  Memory<T> columns(u ? static_cast<size_t>(m * width) : 0);
   const int info = large_svd(m, n, a, s, u ? columns.data() : nullptr, width, vh);
   if (!u) return info;
   for (int64_t j = 0; j < width; ++j)
@@ -267,8 +267,8 @@ PyObject* svd_any(Call& call, const char* op, bool vectors, bool full, const Arg
                          vectors ? u.data<T>() + begin * m * width : nullptr, s.data<R>() + begin * n,
                          vectors ? vh.data<T>() + begin * n * n : nullptr, codes + begin);
         if (std::all_of(codes + begin, codes + end, [](int32_t code) { return code == 0; })) return;
-        std::vector<T> work(static_cast<size_t>(size)), copy(static_cast<size_t>(m * n));
-        std::vector<R> rwork(real_size);
+        Memory<T> work(static_cast<size_t>(size)), copy(static_cast<size_t>(m * n));
+        Memory<R> rwork(real_size);
         std::vector<int> iwork(8 * k);
         for (int64_t i = begin; i < end; ++i) {
           R* s_i = s.data<R>() + i * least;
