@@ -320,39 +320,45 @@ class Reflectors {
   Reflectors() = default;
   // V lies below the diagonal of (m, k), with ones on it.
   Reflectors(int64_t m, int64_t k, const T* a, int64_t lda, const T* tau)
-      : m_(m), k_(k), v_(static_cast<size_t>(m * k)), t_(static_cast<size_t>(k * k)) {
+      : m_(m), k_(k), v_(size(m, k)), v_adjoint_(size(m, k)), t_(size(k, k)), t_adjoint_(size(k, k)) {
     for (int64_t j = 0; j < k; ++j) {
       std::copy(a + j * lda + j, a + j * lda + m, v_.data() + j * m + j);
-      v_[static_cast<size_t>(j * m + j)] = T(1);
+      v_[size(j, m + 1)] = T(1);
     }
-    adjoint_ = conjugate<T>({v_.data(), m}, m, k, memory_).transposed();
-    std::vector<T> gram(static_cast<size_t>(k * k));
-    multiply<T>(k, k, m, 1, adjoint_, {v_.data(), m}, 0, {gram.data(), k});
+    adjoin(m, k, v_, v_adjoint_);
+    const std::vector<T> gram = minus(k, m, v_adjoint_, v_.data(), m);  // - V^H V
     for (int64_t j = 0; j < k; ++j) {
-      t_[static_cast<size_t>(j * k + j)] = tau[j];
+      t_[size(j, k + 1)] = tau[j];
       for (int64_t i = 0; i < j; ++i) {  // column j: -tau_j T (V^H v_j)
         T sum(0);
-        for (int64_t l = i; l < j; ++l)
-          sum += t_[static_cast<size_t>(l * k + i)] * gram[static_cast<size_t>(j * k + l)];
-        t_[static_cast<size_t>(j * k + i)] = -tau[j] * sum;
+        for (int64_t l = i; l < j; ++l) sum += t_[size(l, k) + size(i, 1)] * gram[size(j, k) + size(l, 1)];
+        t_[size(j, k) + size(i, 1)] = tau[j] * sum;
       }
     }
+    adjoin(k, k, t_, t_adjoint_);
   }
   // C (m, n) times the product of the reflectors or its adjoint, from the left.
   void apply(bool adjoint, int64_t n, T* c, int64_t ldc) const {
-    std::vector<T> memory, w(static_cast<size_t>(2 * k_ * n));
-    Matrix<T> t(const_cast<T*>(t_.data()), k_);
-    if (adjoint) t = conjugate(t, k_, k_, memory).transposed();
-    T* tw = w.data() + k_ * n;
-    multiply<T>(k_, n, m_, 1, adjoint_, {c, ldc}, 0, {w.data(), k_});
-    multiply<T>(k_, n, k_, 1, t, {w.data(), k_}, 0, {tw, k_});
-    sweeps<T>().subtract(m_, n, k_, v_.data(), m_, tw, k_, c, ldc);
+    const std::vector<T> w = minus(n, m_, v_adjoint_, c, ldc);
+    const std::vector<T> tw = minus(n, k_, adjoint ? t_adjoint_ : t_, w.data(), k_);
+    sweeps<T>().subtract(m_, n, k_, v_.data(), m_, tw.data(), k_, c, ldc);
   }
 
  private:
+  static size_t size(int64_t m, int64_t n) { return static_cast<size_t>(m * n); }
+  static void adjoin(int64_t m, int64_t n, const std::vector<T>& a, std::vector<T>& to) {
+    sweeps<T>().transpose(n, m, a.data(), m, to.data(), n);
+    for (T& e : to) e = conj(e);
+  }
+  // - A B of (k, m) and (m, n)
+  std::vector<T> minus(int64_t n, int64_t m, const std::vector<T>& a, const T* b, int64_t ldb) const {
+    std::vector<T> result(size(k_, n));
+    sweeps<T>().subtract(k_, n, m, a.data(), k_, b, ldb, result.data(), k_);
+    return result;
+  }
+
   int64_t m_ = 0, k_ = 0;
-  std::vector<T> v_, t_, memory_;
-  Matrix<T> adjoint_{nullptr, 0};
+  std::vector<T> v_, v_adjoint_, t_, t_adjoint_;
 };
 
 // The unitary factor of a QR decomposition: reflectors in blocks.
