@@ -570,6 +570,30 @@ void direct(int64_t m, int64_t n, int64_t k, const Operands<T>& o, const Finish<
 
 // ---- few rows
 
+// The sums of the lanes of `Count` vectors: squares of them are turned, so that whole vectors are added.
+template <class T, int Count>
+RL_INLINE inline void sum_all_lanes(const Vec<T>* v, T* total) {
+  if constexpr (kVecBytes < 32) {
+    repeat<Count>([&](auto x) RL_INLINE { total[x.value] = sum_lanes<T>(v[x.value]); });
+  } else {
+    typedef typename Square<T>::Line Line;
+    constexpr int side = Square<T>::side;
+    for (int first = 0; first < Count; first += side) {
+      Line lines[side] = {}, turned[side], sum{};
+      const int count = Count - first < side ? Count - first : side;
+      for (int i = 0; i < count; ++i) {
+        Line half[kVecBytes / 32];
+        std::memcpy(half, &v[first + i], kVecBytes);
+        lines[i] = half[0];
+        if constexpr (kVecBytes == 64) lines[i] += half[1];
+      }
+      Square<T>::transpose(reinterpret_cast<const T*>(lines), side, reinterpret_cast<T*>(turned), side);
+      for (const Line& line : turned) sum += line;
+      std::memcpy(total + first, &sum, static_cast<size_t>(count) * sizeof(T));
+    }
+  }
+}
+
 // R rows of A times C columns of B, all contiguous along k.
 template <class T, int R, int C>
 inline void dots(int64_t k, const T* a, int64_t a_row, const T* b, int64_t b_col, View<T> c, const Finish<T>& finish) {
@@ -586,9 +610,11 @@ inline void dots(int64_t k, const T* a, int64_t a_row, const T* b, int64_t b_col
   int64_t p = 0;
   for (; p + kLanes<T> <= k; p += kLanes<T>) step(p, [](const T* x) RL_INLINE { return load(x); });
   if (p < k) step(p, [&](const T* x) RL_INLINE { return load(x, k - p); });
+  T total[R * C];
+  sum_all_lanes<T, R * C>(sum, total);
   repeat<R * C>([&](auto x) RL_INLINE {
     constexpr int i = x.value / C, j = x.value % C;
-    finish.write(*c.at(i, j), sum_lanes<T>(sum[x.value]), i, j);
+    finish.write(*c.at(i, j), total[x.value], i, j);
   });
 }
 
@@ -602,18 +628,22 @@ template <class T, int R>
   for (; j < n; ++j) dots<T, R, 1>(k, a, a_row, b + j * b_col, b_col, {c.at(0, j), c.row, c.col}, finish.at(0, j));
 }
 
-// C = A @ B where both are contiguous along k and A has few rows: nothing is copied.
+// C = A @ B where both are contiguous along k and A has few rows: nothing is copied, B comes from memory once.
 template <class T>
 void rows_dot_columns(int64_t k, int64_t m, int64_t n, const Operands<T>& o, const Finish<T>& finish) {
-  for (int64_t i = 0; i < m; i += 4) {
-    const T* a = o.a.at(i, 0);
-    const View<T> c = {o.c.at(i, 0), o.c.row, o.c.col};
-    const Finish<T> f = finish.at(i, 0);
-    switch (least(m - i, 4)) {
-      case 1: dots_row_group<T, 1>(k, n, a, o.a.row, o.b.data, o.b.col, c, f); break;
-      case 2: dots_row_group<T, 2>(k, n, a, o.a.row, o.b.data, o.b.col, c, f); break;
-      case 3: dots_row_group<T, 3>(k, n, a, o.a.row, o.b.data, o.b.col, c, f); break;
-      default: dots_row_group<T, 4>(k, n, a, o.a.row, o.b.data, o.b.col, c, f);
+  constexpr int64_t some = 16;  // columns
+  for (int64_t j = 0; j < n; j += some) {
+    for (int64_t i = 0; i < m; i += 4) {
+      const T *a = o.a.at(i, 0), *b = o.b.at(0, j);
+      const View<T> c = {o.c.at(i, j), o.c.row, o.c.col};
+      const Finish<T> f = finish.at(i, j);
+      const int64_t count = least(some, n - j);
+      switch (least(m - i, 4)) {
+        case 1: dots_row_group<T, 1>(k, count, a, o.a.row, b, o.b.col, c, f); break;
+        case 2: dots_row_group<T, 2>(k, count, a, o.a.row, b, o.b.col, c, f); break;
+        case 3: dots_row_group<T, 3>(k, count, a, o.a.row, b, o.b.col, c, f); break;
+        default: dots_row_group<T, 4>(k, count, a, o.a.row, b, o.b.col, c, f);
+      }
     }
   }
 }
@@ -722,7 +752,9 @@ inline Operands<S> columns(Operands<S> o, int64_t begin) {
 // Products of few rows, which are bound by memory. C may have any strides. False: not for this one.
 template <class T>
 bool run_few_rows(const GemmArgs& g, int64_t batch, const Finish<T>& finish) {
-  const bool along_k = g.b_row == 1 && (g.a_col == 1 || g.k == 1) && g.m <= 8 && (g.m == 1 || g.k >= 2 * kLanes<T>);
+  const int64_t most_rows = work(1, g.n, g.k) < 1 << 17 ? 8 : 16;  // a larger B is not worth copies for more
+  const bool along_k =
+      g.b_row == 1 && (g.a_col == 1 || g.k == 1) && g.m <= most_rows && (g.m == 1 || g.k >= 2 * kLanes<T>);
   const bool along_n = g.m == 1 && g.b_col == 1;
   if (batch > 1 ? !along_k || !is_small<T>(g) : !along_k && !along_n) return false;
   if (batch > 1) {
