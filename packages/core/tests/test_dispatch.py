@@ -298,9 +298,7 @@ def test_calls_leak_nothing():
 
 def test_a_malformed_schema_says_where():
     with pytest.raises(ValueError, match="expected a known type at column"):
-        _C.define_op(
-            "broken(Tensr x) -> Tensor", "function", "same", None, True, False, False, False, None, False, False
-        )
+        Op("broken(Tensr x) -> Tensor").define()
 
 
 def test_a_name_is_registered_once():

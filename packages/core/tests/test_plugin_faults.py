@@ -33,6 +33,9 @@ def attempt(fn):
             print("note:", note)
 """
 BAD = "device type 'bad' of plugin 'bad' (bad-wheel 2.0)"
+OPS = """def rushlight_register_ops():
+    good = Op("bad::good(Tensor self) -> Tensor", family=rushlight.plugin.pointwise()).array(lambda xp, x: x)
+    return """
 ALIVE = "\nprint((rushlight.ones(2, device='good') + 1).cpu().tolist(), (rushlight.ones(2) + 1).tolist())\n"
 
 
@@ -114,6 +117,39 @@ def test_open(site, body):
     out = run(site, method(f"def open(self):\n    {body}"), "attempt(lambda: rushlight.ones(2, device='bad'))")
     fault = "OSError: no driver" if "raise" in body else "ModuleNotFoundError: No module named"
     assert out[0].startswith(f"PluginError {BAD} does not open: {fault}")
+
+
+@pytest.mark.parametrize("place", ["open", "kernels"])
+def test_hang_while_opening(site, place):
+    bad = method("def open(self):\n    time.sleep(60)")
+    if place == "kernels":
+        bad = DEVICE + "def rushlight_register_kernels(device_type):\n    device_type == 'bad' and time.sleep(60)\n"
+    code = "attempt(lambda: rushlight.ones(2, device='bad').cpu().tolist())\nprint(rushlight.plugin.load('bad').error)"
+    first, error = run(site, bad, code, RUSHLIGHT_PLUGIN_SECONDS="0.5")
+    late = "plugin 'bad' (bad-wheel 2.0) does not return in 0.5 s. Give it longer with RUSHLIGHT_PLUGIN_SECONDS=60,"
+    if place == "kernels":  # the device works without them
+        assert first == "[1.0, 1.0]"
+        assert error.startswith(late)
+    else:
+        assert first.startswith(f"PluginError {BAD} does not open: PluginError: open() of {late}")
+        assert error == "None"
+
+
+def test_open_that_uses_another_device_and_another_wheel(site):
+    body = "def open(self):\n    print(rushlight.plugin.load('late'), rushlight.ones(2, device='good').device)"
+    site.wheel("late-wheel", "from rushlight.plugin import Format\n", entry="late")
+    (out,) = run(site, method(body), "rushlight.ones(2, device='bad')")
+    assert out.endswith(" good:0")
+
+
+def test_threads_open_a_device_once(site):
+    bad = method("def open(self):\n    time.sleep(0.2)\n    print('opened')")
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(4) as pool:
+    print([x.cpu().tolist() for x in pool.map(lambda i: rushlight.full((1,), i, device="bad"), range(4))])
+"""
+    assert run(site, bad, code) == ["opened", "[[0], [1], [2], [3]]"]
 
 
 def test_uninstalled_before_it_is_loaded(site):
@@ -275,11 +311,22 @@ def rushlight_register_ops():
         ("def rushlight_register_ops():\n    raise KeyError('x')", "KeyError: 'x'"),
         ("def rushlight_register_ops():\n    return [Op('bad::f(Tensr self) -> Tensor')]", "bad::f"),
         ("def rushlight_register_kernels(device_type):\n    return [Kernel('neg', 3)]", "a kernel is a callable or"),
+        (f"{OPS}[good, Op('bad::f(Tensor self) -> Tensor').grad(other='grad')]", "bad::f: grad() gives the rule of a"),
+        (f"{OPS}[good, Op('bad::f(Tensor self) -> Tensor').grad(self='grad *')]", "bad::f: a gradient rule is an"),
+        (f"{OPS}[good, Op('bad::f(Tensor self) -> Tensor').array(3)]", "bad::f: a kernel must be callable, got 3."),
+        (f"{OPS}[good, Op('bad::f(Tensor self) -> Tensor').kernel('tpu', abs)]", "bad::f has a kernel for a device"),
+        (f"{OPS}[good, Op('bad::good(Tensor self) -> Tensor')]", "'bad::good' is taken, bad-wheel registers it too."),
+        (f"{OPS}[good, Op('add.Tensor(Tensor self) -> Tensor')]", "'add.Tensor' is taken, rushlight-core registers"),
     ],
 )
 def test_hook_is_wrong_and_nothing_of_the_plugin_is_there(site, hook, fault):
-    code = "attempt(lambda: rushlight.device('bad'))\nprint(rushlight.ones(2).neg().tolist())"
-    *error, negated = run(site, DEVICE + hook + "\n", code)
+    code = """
+attempt(lambda: rushlight.device('bad'))
+attempt(lambda: rushlight._C.op_info('bad::good'))
+print(rushlight.ones(2).neg().tolist())
+"""
+    *error, op, negated = run(site, DEVICE + hook + "\n", code)
+    assert op == "KeyError 'bad::good: no such operator'"
     assert error[0] == "RuntimeError Expected one of cpu, cuda, good, meta device type at start of device string: bad"
     assert error[1].startswith("Failed: plugin 'bad' (bad-wheel 2.0): ")
     assert fault in error[1]

@@ -258,7 +258,7 @@ OpRecord* find_op(const std::string& name) {
 
 void add_op(OpRecord* op) {
   if (!ops().emplace(op->name_text, op).second)
-    fail(PyExc_ValueError, "define_op: the operator '%s' is registered already. Choose another name or overload.",
+    fail(PyExc_ValueError, "add_op: the operator '%s' is registered already. Choose another name or overload.",
          op->name);
 }
 

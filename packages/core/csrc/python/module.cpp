@@ -23,7 +23,7 @@ Family family_from(const char* s) {
   for (auto& [name, family] : all)
     if (!std::strcmp(name, s)) return family;
   fail(PyExc_ValueError,
-       "define_op: unknown family '%s', known are composite, factory, function, pointwise, reduction, view", s);
+       "parse_op: unknown family '%s', known are composite, factory, function, pointwise, reduction, view", s);
 }
 
 Promote promote_from(const char* s) {
@@ -39,7 +39,7 @@ Promote promote_from(const char* s) {
   for (auto& [name, promote] : all)
     if (!std::strcmp(name, s)) return promote;
   fail(PyExc_ValueError,
-       "define_op: unknown promotion '%s', known are bool, float, float_real, minus, none, real, same, scalars, where",
+       "parse_op: unknown promotion '%s', known are bool, float, float_real, minus, none, real, same, scalars, where",
        s);
 }
 
@@ -50,14 +50,16 @@ const OpRecord* op_named(const char* name) {
 }
 OpRecord* mutable_op(const char* name) { return const_cast<OpRecord*>(op_named(name)); }
 
-// define_op(schema, family, promote, record, differentiable, mixed_devices, takes_out, numbers, loop, exact, any_out)
-// -> full name
-PyObject* define_op(PyObject*, PyObject* args) {
+constexpr char kParsed[] = "rushlight.OpRecord";
+
+// parse_op(schema, family, promote, record, differentiable, mixed_devices, takes_out, numbers, loop, exact, any_out)
+// -> (capsule for add_op, names of the parameters); registers nothing
+PyObject* parse_op(PyObject*, PyObject* args) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
     const char *schema, *family, *how, *loop;
     PyObject* record;
     int differentiable, mixed, takes_out, numbers, exact, any_out;
-    if (!PyArg_ParseTuple(args, "sssOppppzpp:define_op", &schema, &family, &how, &record, &differentiable, &mixed,
+    if (!PyArg_ParseTuple(args, "sssOppppzpp:parse_op", &schema, &family, &how, &record, &differentiable, &mixed,
                           &takes_out, &numbers, &loop, &exact, &any_out))
       return nullptr;
     std::unique_ptr<OpRecord> op(parse_schema(schema));
@@ -89,9 +91,29 @@ PyObject* define_op(PyObject*, PyObject* args) {
       bool everywhere = native->where == kOnEveryDevice;
       if (op->family == Family::View || op->family == Family::Factory || everywhere) op->impl = native->kernel;
     }
-    adopt_natives(op.get());
-    add_op(op.get());
-    return PyUnicode_FromString(op.release()->name);
+    if (find_op(op->name_text))
+      fail(PyExc_ValueError, "parse_op: the operator '%s' is registered already. Choose another name or overload.",
+           op->name);
+    Ref<> names = Ref<>::check(PyTuple_New(op->nparams));
+    for (int i = 0; i < op->nparams; ++i) PyTuple_SET_ITEM(names.get(), i, Py_NewRef(op->names[i]));
+    const auto destroy = [](PyObject* capsule) {
+      delete static_cast<OpRecord*>(PyCapsule_GetPointer(capsule, kParsed));
+    };
+    Ref<> capsule = Ref<>::check(PyCapsule_New(op.get(), kParsed, destroy));
+    op.release();
+    return PyTuple_Pack(2, capsule.get(), names.get());
+  });
+}
+
+// add_op(capsule): registers what parse_op read; from then on the record lives as long as the process
+PyObject* py_add_op(PyObject*, PyObject* capsule) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    auto* op = static_cast<OpRecord*>(PyCapsule_GetPointer(capsule, kParsed));
+    if (!op) return nullptr;
+    add_op(op);
+    PyCapsule_SetDestructor(capsule, nullptr);
+    adopt_natives(op);
+    Py_RETURN_NONE;
   });
 }
 
@@ -152,6 +174,11 @@ PyObject* set_kernel(PyObject*, PyObject* args) {
     Py_XSETREF(*slot, fn);
     Py_RETURN_NONE;
   });
+}
+
+// is_kernel(object): whether set_kernel takes it
+PyObject* is_kernel(PyObject*, PyObject* fn) {
+  return PyBool_FromLong(PyCallable_Check(fn) || PyCapsule_IsValid(fn, "rushlight.Kernel"));
 }
 
 // set_unordered(op, device type): there the order of threads decides the result
@@ -367,10 +394,12 @@ PyObject* set_override_enabled(PyObject*, PyObject* on) {
 }
 
 #define FASTCALL(f) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f))
-PyMethodDef methods[] = {{"define_op", define_op, METH_VARARGS, nullptr},
+PyMethodDef methods[] = {{"parse_op", parse_op, METH_VARARGS, nullptr},
+                         {"add_op", py_add_op, METH_O, nullptr},
                          {"make_operator", make_operator, METH_VARARGS, nullptr},
                          {"add_overload", add_overload, METH_VARARGS, nullptr},
                          {"set_kernel", set_kernel, METH_VARARGS, nullptr},
+                         {"is_kernel", is_kernel, METH_O, nullptr},
                          {"set_unordered", set_unordered, METH_VARARGS, nullptr},
                          {"set_determinism", set_determinism, METH_VARARGS, nullptr},
                          {"determinism", determinism, METH_NOARGS, nullptr},

@@ -277,12 +277,37 @@ class Op:
 
     # -- registration
 
-    def define(self) -> None:
-        """Registers the op with the dispatcher and puts its names in place."""
-        _C.define_op(
+    def parse(self) -> Any:
+        """Reads the schema and checks the record against it, which registers nothing yet.
+
+        Returns:
+            What `define` takes.
+
+        Raises:
+            ValueError: The schema does not follow the grammar, or a gradient rule is for a parameter that it lacks.
+            TypeError: A kernel cannot be called.
+        """
+        parsed, parameters = _C.parse_op(
             self.schema, self.family.name, self.family.promote, self, self.differentiable, self.mixed_devices, self.out,
             self.numbers, self.family.loop or self.base, self.exact, self.any_out,
         )  # fmt: skip
+        for name in (name for names in self.grads for name in names):
+            if name not in parameters:
+                known = ", ".join(parameters)
+                raise ValueError(f"{self.name}: grad() gives the rule of a parameter, got {name!r}. They are {known}.")
+        layouts = (part for kernel in self.layouts.values() for part in (kernel[0], kernel[2]))
+        for fn in (self.array_kernel, self.composite_kernel, *self.kernels.values(), *layouts):
+            if fn is not None and not _C.is_kernel(fn):
+                raise TypeError(f"{self.name}: a kernel must be callable, got {fn!r}.")
+        return parsed
+
+    def define(self, parsed: Any = None) -> None:
+        """Registers the op with the dispatcher and puts its names in place.
+
+        Args:
+            parsed: What `parse` returned, if it has been called.
+        """
+        _C.add_op(parsed or self.parse())
         if self.array_kernel is not None:
             quiet = np.errstate(all="ignore")  # infinities and NaNs are results, not events
             _C.set_kernel(self.name, None, quiet(self.array_kernel))

@@ -71,7 +71,13 @@ IDENTIFIED = {
 }
 """What is named by lower-case identifiers, as errors speak of it."""
 
+ONLY_SYNTAX = 0x400
+"""`ast.PyCF_ONLY_AST`, without importing ast."""
+
 lock = threading.RLock()
+_opening: dict[str, Any] = {}
+"""Held by who opens a device type, by name."""
+
 _attached: dict[tuple[str, str], Kernel] = {}
 _manager: Manager | None = None
 
@@ -122,13 +128,14 @@ def commit(wheel: str, new: Contributions, origin: str = "") -> None:
             _check_names(wheel, kind, table, items)
         for device_type, given in new.kernels.items():
             _check_kernels(wheel, device_type, given)
+        parsed = [_parse(wheel, op, {backend.name for backend in new.backends}) for op in new.ops]
 
-        for layer in new.layers:
-            layer.install()
         for backend in new.backends:
             _C.register_device_type(backend.name, origin)
-        for op in new.ops:
-            op.define()
+        for layer in new.layers:
+            layer.install()
+        for op, schema in zip(new.ops, parsed, strict=True):
+            op.define(schema)
         for _, table, items in tables:
             table.update((item.name, Entry(item, wheel, origin)) for item in items)
         for device_type, given in new.kernels.items():
@@ -148,10 +155,32 @@ def _check_names(wheel: str, kind: str, table: dict[str, Entry], items: Sequence
         seen.add(item.name)
 
 
+def _parse(wheel: str, op: Op, device_types: set[str]) -> Any:
+    """What `op.define` takes, when all that it could fail at has been checked."""
+    unknown = {*op.kernels, *op.unordered} - backends.keys() - device_types
+    if unknown:
+        raise PluginError(
+            f"{wheel}: {op.name} has a kernel for a device type that no loaded plugin brings, got {unknown.pop()!r}. "
+            "Return it from rushlight_register_kernels."
+        )
+    if wheel != CORE:
+        for rule in op.grads.values():
+            if isinstance(rule, str):
+                _check_expression(op, rule)
+    return op.parse()
+
+
+def _check_expression(op: Op, rule: str) -> None:
+    try:
+        compile(rule.strip(), op.name, "eval", ONLY_SYNTAX)
+    except SyntaxError as error:
+        raise PluginError(f"{op.name}: a gradient rule is an expression, got {rule!r}: {error.msg}.") from None
+
+
 def _check_kernels(wheel: str, device_type: str, items: Sequence[Kernel]) -> None:
     for kernel in items:
-        if not callable(kernel.fn) and type(kernel.fn).__name__ != "PyCapsule":
-            raise PluginError(f"{wheel}: a kernel is a callable or a capsule, got {kernel!r}.")
+        if not _C.is_kernel(kernel.fn):
+            raise PluginError(f'{wheel}: a kernel is a callable or a capsule named "rushlight.Kernel", got {kernel!r}.')
         taken = kernels.get((device_type, kernel.op))
         if taken and not kernel.override:
             raise PluginError(
@@ -217,19 +246,26 @@ def open_backend(name: str) -> Backend:
     answer = probe(name)
     if not answer:
         raise answer.error(f"{answer.reason}; device type {name!r} is not available.")
-    cls, _, origin = backends[name]
-    with lock:
+    with _opening.setdefault(name, threading.RLock()):
         if name not in opened:
-            try:
-                backend = cls()
-                backend.open()
-            except Exception as error:
-                raise PluginError(
-                    f"device type {name!r} of {origin or CORE} does not open: {describe(error)}"
-                ) from error
-            opened[name] = backend
-            manager().open_device(name)
+            manager().open_device(name, _opened(name))
         return opened[name]
+
+
+def _opened(name: str) -> Backend:
+    from .plugin._patience import within_limit
+
+    cls, wheel, origin = backends[name]
+
+    def open_() -> Backend:
+        backend: Backend = cls()
+        backend.open()
+        return backend
+
+    try:
+        return open_() if wheel == CORE else within_limit(open_, f"open() of {origin}", cls.__module__)
+    except Exception as error:
+        raise PluginError(f"device type {name!r} of {origin or CORE} does not open: {describe(error)}") from error
 
 
 def named(kind: str, table: dict[str, Entry], name: str) -> Any:

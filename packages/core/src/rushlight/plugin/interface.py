@@ -112,7 +112,11 @@ class Backend:
         return Available()
 
     def open(self) -> None:
-        """Called once, when the first tensor of this device type is made. Import the array library here."""
+        """Called once, when the first tensor of this device type is made. Import the array library here.
+
+        It runs in a thread of its own, which is given up after 5 s (`RUSHLIGHT_PLUGIN_SECONDS`): what a library keeps
+        per thread is not there afterwards.
+        """
 
     def device_count(self) -> int:
         """How many devices of this type there are."""

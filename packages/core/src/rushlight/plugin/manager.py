@@ -85,7 +85,7 @@ class Plugin:
     @property
     def is_ours(self) -> bool:
         """Whether it belongs to a wheel of the project itself, which the names in `_areas` lead to."""
-        return self.name in _areas.WHEELS and self.wheel == f"rushlight-{self.name}"
+        return self.wheel == f"rushlight-{self.name}" and (self.name in _areas.WHEELS or self.wheel == _registry.CORE)
 
 
 class Manager(pluggy.PluginManager):
@@ -249,17 +249,31 @@ class Manager(pluggy.PluginManager):
 
     # -- at need
 
-    def open_device(self, device_type: str) -> None:
-        """Commits the kernels that plugins bring for a device type that has just been opened."""
+    def open_device(self, device_type: str, backend: Backend) -> None:
+        """Puts a backend to use when the kernels that plugins bring for its device type are committed."""
         self.load_all()
-        for name, plugin in self.plugins.items():
-            if plugin.state == LOADED and device_type not in plugin.contributions.kernels:
+        while True:
+            with _registry.lock:
+                plugins = [each for each in self.plugins.values() if each.state == LOADED]
+                lacking = [each for each in plugins if device_type not in each.contributions.kernels]
+                if not lacking:
+                    _registry.opened[device_type] = backend
+                    return
+            for plugin in lacking:  # not under the lock: what a hook imports may register something
                 try:
-                    new = self._ask_kernels(self.get_plugin(name), device_type)
+                    new = self._kernels_in_time(plugin, device_type)
                     _registry.commit(plugin.wheel, Contributions(kernels={device_type: new}), plugin.title)
                     plugin.contributions.kernels[device_type] = new
                 except Exception as error:
                     self._fail(plugin, error, LOADED)
+
+    def _kernels_in_time(self, plugin: Plugin, device_type: str) -> list[Kernel]:
+        module = self.get_plugin(plugin.name)
+
+        def ask() -> list[Kernel]:
+            return self._ask_kernels(module, device_type)
+
+        return ask() if plugin.is_ours else within_limit(ask, plugin.title, plugin.entry_point.module)
 
     def require(self, wheel: str, what: str) -> None:
         """Loads one of the project's own plugins, see `rushlight._registry.require`."""
