@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
 
+from rushlight.plugin.source import Expression, Fold, Node, apply, c_type, expression, reduce, scatter, store
+
 from ._device import Device, devices
-from ._generate import Fold, Node, reduce, scatter, store
-from ._scalar import BFLOAT16, BOOL, FLOAT32, INT64, c_type, expression, real_of
+
+BOOL, INT64, FLOAT32, FLOAT64 = map(np.dtype, ("bool", "int64", "float32", "float64"))
 
 LARGEST = 32
 """Nodes of an expression, at most; larger ones are computed in parts."""
@@ -41,7 +42,7 @@ class Memory:
         self.readers: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
 
 
-class Array:
+class Array(Expression):
     """A window on memory, or an expression that has none yet.
 
     Attributes:
@@ -53,9 +54,7 @@ class Array:
         node: The expression; None where it is computed.
     """
 
-    __slots__ = ("__weakref__", "depth", "device", "dtype", "memory", "node", "offset", "shape", "strides")
-    __array_ufunc__ = None  # np.float64(2) * array asks the array
-    __hash__ = object.__hash__
+    __slots__ = ("depth", "device", "dtype", "memory", "node", "offset", "shape", "strides")
 
     def __init__(
         self,
@@ -127,8 +126,12 @@ class Array:
 
     def _part(self, which: int) -> Array:
         self.compute()
-        strides = tuple(2 * s for s in self.strides)
-        return Array(self.memory, self.device, real_of(self.dtype), self.shape, strides, 2 * self.offset + which)
+        dtype, strides = np.dtype(f"float{self.dtype.itemsize * 4}"), tuple(2 * s for s in self.strides)
+        return Array(self.memory, self.device, dtype, self.shape, strides, 2 * self.offset + which)
+
+    @property
+    def buffer(self) -> Any:
+        return self.memory.buffer
 
     def is_contiguous(self) -> bool:
         """Whether the elements follow each other in memory."""
@@ -216,11 +219,6 @@ class Array:
         return (self[i] for i in range(len(self)))
 
     # -- elements
-
-    def astype(self, dtype: Any) -> Array:
-        dtype = np.dtype(dtype)
-        c_type(dtype)
-        return Array.put_off(self.shape, dtype, Node("{0}", (self,), (dtype,), dtype))
 
     def __matmul__(self, other: Array) -> Array:
         from ._matmul import matmul
@@ -364,23 +362,6 @@ class Array:
         return fold("minimum", self, axis, keepdims, initial=initial)
 
 
-def _operators() -> None:
-    names = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide"}
-    names |= {"mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
-    names |= {"lshift": "left_shift", "rshift": "right_shift"}
-    compared = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater"}
-    compared |= {"ge": "greater_equal"}
-    for name, ufunc in (names | compared).items():
-        setattr(Array, f"__{name}__", lambda a, b, ufunc=ufunc: apply(ufunc, a, b))
-    for name, ufunc in names.items():
-        setattr(Array, f"__r{name}__", lambda a, b, ufunc=ufunc: apply(ufunc, b, a))
-    for name, ufunc in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
-        setattr(Array, f"__{name}__", lambda a, ufunc=ufunc: apply(ufunc, a))
-
-
-_operators()
-
-
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides of a contiguous array."""
     strides, step = [], 1
@@ -410,47 +391,8 @@ def full(shape: Sequence[int], value: Any, dtype: Any, device: Device | None = N
 
 def arange(n: int, device: Device | None = None) -> Array:
     """The integers below `n`, int64."""
-    result = Array.put_off((n,), INT64, Node("(long)i", (), (), INT64), device)
+    result = Array.put_off((n,), INT64, Node("(i64)i", (), (), INT64), device)
     return result.compute()  # the expression means the element's number in the kernel that computes it
-
-
-# -- ufuncs
-
-_TRUTH = ("logical_and", "logical_or", "logical_xor", "logical_not")
-
-
-@cache
-def _loop(name: str, dtypes: tuple[Any, ...]) -> tuple[str, tuple[np.dtype, ...], np.dtype]:
-    """The expression of a ufunc for argument dtypes, the dtypes that it computes in, and that of its result."""
-    if name in _TRUTH:
-        return expression(name, BOOL), (BOOL,) * len(dtypes), BOOL
-    if BFLOAT16 in dtypes:
-        dtypes = tuple(FLOAT32 if each == BFLOAT16 else each for each in dtypes)
-    *inputs, output = getattr(np, name).resolve_dtypes((*dtypes, None))
-    return expression(name, inputs[0]), tuple(inputs), output
-
-
-def apply(name: str, *arguments: Any) -> Array:
-    """A NumPy ufunc of arrays and numbers, as an expression; dtypes follow NumPy's rules."""
-    numbers = {bool: BOOL, int: int, float: float, complex: complex}
-    key = []
-    for each in arguments:
-        if isinstance(each, np.ndarray) and each.ndim:
-            raise TypeError(f"opencl: {name} got an array of the host. Copy it to the device first.")
-        key.append(getattr(each, "dtype", None) or numbers[type(each)])
-    code, inputs, output = _loop(name, tuple(key))
-    shapes = [each.shape for each in arguments if isinstance(each, Array)]
-    shape = shapes[0] if len(shapes) == 1 or shapes[1:] == shapes[:-1] else np.broadcast_shapes(*shapes)
-    return Array.put_off(shape, output, Node(code, arguments, inputs, inputs[0]))
-
-
-def choose(condition: Any, x: Any, y: Any) -> Array:
-    """`x` where the condition holds, else `y`, as an expression."""
-    kinds = [each.dtype if isinstance(each, (Array, np.generic)) else each for each in (x, y)]
-    dtype = np.result_type(*kinds)
-    shapes = (each.shape for each in (condition, x, y) if isinstance(each, Array))
-    node = Node("({0} ? {1} : {2})", (condition, x, y), (BOOL, dtype, dtype), dtype)
-    return Array.put_off(np.broadcast_shapes(*shapes), dtype, node)
 
 
 # -- reductions

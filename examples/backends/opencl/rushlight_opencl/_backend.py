@@ -34,13 +34,15 @@ class OpenCL(Backend):
         return Available(f"{count} devices") if count else Unavailable("no OpenCL platform has a device")
 
     def open(self) -> None:
-        from . import _array, _namespace, _random, _scalar  # OpenCL is loaded by who uses it
+        from rushlight.plugin.source import TYPES
+
+        from . import _array, _namespace, _random  # OpenCL is loaded by who uses it
 
         self.xp = _namespace.Namespace()
         self.generator = _random.Generator()
         self._arrays = _array
         self._devices = _array.devices()
-        self._dtypes = {dtype.name: dtype for dtype in _scalar.TYPES}
+        self._dtypes = {dtype.name: dtype for dtype in TYPES}
 
     def device_count(self) -> int:
         return len(self._devices)

@@ -12,6 +12,8 @@ import numpy as np
 import pyopencl as cl
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 
+from rushlight.plugin.source import OPENCL
+
 OUT_OF_BOUNDS = 1
 
 
@@ -54,7 +56,8 @@ class Device:
         """Starts the kernel `run` of a source, which is compiled at its first use.
 
         Args:
-            source: OpenCL C. A kernel that has a parameter `fault` can raise: it writes OUT_OF_BOUNDS there.
+            source: OpenCL C over the names of `rushlight.plugin.source`. A kernel that has a parameter `fault` can
+                raise: it writes OUT_OF_BOUNDS there.
             arguments: Buffers, NumPy scalars, and arrays of bytes for structs, in the order of the parameters.
             size: Work items in each dimension; rounded up to whole groups, so that kernels must check their place.
             group: Work items of a group in each dimension. Drivers compile anew for other groups.
@@ -72,7 +75,7 @@ class Device:
             self._raise_fault()
 
     def _compile(self, source: str) -> cl.Kernel:
-        program = cl.Program(self.context, source).build(["-cl-std=CL1.2", "-w"])
+        program = cl.Program(self.context, OPENCL + source).build(["-cl-std=CL1.2", "-w"])
         kernel = self._kernels[source] = cl.Kernel(program, "run")
         return kernel
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.plugin.source import Helpers, c_type, expression
+
 from ._array import Array
-from ._scalar import Helpers, c_type, expression
 
 TILE, STEP, EACH = 32, 16, 4
 """Rows and columns of a group's tile, how much of the inner dimension is in local memory, and rows and columns of one

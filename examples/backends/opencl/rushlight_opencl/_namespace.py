@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.plugin.source import ALIASES, ELEMENTWISE, EXPRESSIONS, Fold, apply, expression, scan, where
+
 from . import _array, _order
-from ._array import Array, apply, asarray, axes_of, choose, dtype_of_sums, fold, fold_of
-from ._generate import Fold, Node, scan
+from ._array import BOOL, FLOAT64, INT64, Array, asarray, axes_of, dtype_of_sums, fold, fold_of
 from ._matmul import matmul
-from ._scalar import BOOL, EXPRESSIONS, FLOAT64, INT64, expression
 
 Axis = int | Sequence[int] | None
 
@@ -42,9 +42,8 @@ class Ufunc:
         return result
 
 
-_ALIASES = {"abs": "absolute", "true_divide": "divide", "conj": "conjugate", "bitwise_not": "invert", "pow": "power"}
 _UFUNCS = {name: Ufunc(name) for name in EXPRESSIONS}
-_UFUNCS |= {alias: _UFUNCS[name] for alias, name in _ALIASES.items()}
+_UFUNCS |= {alias: _UFUNCS[name] for alias, name in ALIASES.items()}
 
 # -- creation
 
@@ -108,34 +107,6 @@ def _shape(shape: Any) -> tuple[int, ...]:
 
 # -- element by element
 
-where = choose
-
-
-def clip(x: Any, low: Any = None, high: Any = None) -> Array:
-    x = x if low is None else apply("maximum", x, low)
-    return x if high is None else apply("minimum", x, high)
-
-
-def round(x: Array, decimals: int = 0) -> Array:
-    if x.dtype.kind in "biu" and decimals >= 0:
-        return +x if x.dtype != BOOL else x.astype(BOOL)
-    scale = 10.0 ** abs(decimals)
-    if not decimals:
-        return apply("rint", x)
-    up, down = ("multiply", "divide") if decimals > 0 else ("divide", "multiply")
-    return apply(down, apply("rint", apply(up, x, scale)), scale).astype(x.dtype)
-
-
-def sinc(x: Array) -> Array:
-    angle = x * pi
-    return choose(x == 0, 1, apply("sin", angle) / choose(angle == 0, 1, angle))
-
-
-def angle(x: Array) -> Array:
-    if x.dtype.kind == "c":
-        return apply("arctan2", x.imag, x.real)
-    return choose(x != x, x, choose(x < 0, pi, 0.0) + x * 0)
-
 
 def real(x: Array) -> Array:
     return x.real
@@ -143,22 +114,6 @@ def real(x: Array) -> Array:
 
 def imag(x: Array) -> Array:
     return x.imag
-
-
-def isposinf(x: Array) -> Array:
-    return x == inf if x.dtype.kind == "f" else x != x
-
-
-def isneginf(x: Array) -> Array:
-    return x == -inf if x.dtype.kind == "f" else x != x
-
-
-def frexp(x: Array) -> tuple[Array, Array]:
-    int32 = np.dtype("int32")
-    exponent = Array.put_off(
-        x.shape, int32, Node("(isfinite({0}) && {0} != 0 ? ilogb({0}) + 1 : 0)", (x,), (x.dtype,), x.dtype)
-    ).compute()  # fmt: skip
-    return Array.put_off(x.shape, x.dtype, Node("ldexp({0}, -{1})", (x, exponent), (x.dtype, int32), x.dtype)), exponent
 
 
 def diff(x: Array, axis: int = -1) -> Array:
@@ -174,7 +129,7 @@ def sum(x: Array, axis: Axis = None, dtype: Any = None, keepdims: bool = False) 
 
 
 def nansum(x: Array, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    return sum(choose(x != x, 0, x) if x.dtype.kind in "fc" else x, axis, dtype, keepdims)
+    return sum(where(x != x, 0, x) if x.dtype.kind in "fc" else x, axis, dtype, keepdims)
 
 
 def prod(x: Array, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
@@ -240,7 +195,7 @@ def _place_of(extreme: Callable[..., Array], x: Array, axis: int | None, keepdim
     hit = (flat == best) | ((flat != flat) & (best != best))
     n = flat.shape[d]
     index = arange(n).reshape(n, *[1] * (flat.ndim - d - 1))
-    place = min(choose(hit, index, n), d, keepdims and axis is not None)
+    place = min(where(hit, index, n), d, keepdims and axis is not None)
     return place.reshape([1] * x.ndim) if keepdims and axis is None else place
 
 
@@ -333,12 +288,12 @@ def diagonal(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array
 
 def tril(x: Array, k: int = 0) -> Array:
     rows, columns = arange(x.shape[-2])[:, None], arange(x.shape[-1])
-    return choose(columns <= rows + k, x, asarray(0, x.dtype))
+    return where(columns <= rows + k, x, asarray(0, x.dtype))
 
 
 def triu(x: Array, k: int = 0) -> Array:
     rows, columns = arange(x.shape[-2])[:, None], arange(x.shape[-1])
-    return choose(columns >= rows + k, x, asarray(0, x.dtype))
+    return where(columns >= rows + k, x, asarray(0, x.dtype))
 
 
 # -- places
@@ -392,7 +347,7 @@ class Namespace:
     """The functions of this module and the ufuncs, by name; what is missing says so by name."""
 
     def __getattr__(self, name: str) -> Any:
-        found = _UFUNCS.get(name, globals().get(name))
+        found = _UFUNCS.get(name) or globals().get(name) or ELEMENTWISE.get(name)
         if found is None or name.startswith("_"):
             raise NotImplementedError(
                 f'opencl: "{name}" not implemented for arrays of this device. Compute it on the CPU.'

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ._array import Array, devices
-from ._generate import Node, store
-from ._scalar import INT64
+from rushlight.plugin.source import Node, store
+
+from ._array import INT64, Array, devices
 
 
 class Generator:

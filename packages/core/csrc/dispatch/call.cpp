@@ -446,13 +446,17 @@ PyObject* results(const Op* op, Ref<Tensor>* values, int n) {
 
 // ---- array kernels
 
-// Calls fn(xp, *args) with backend arrays for tensors and wraps what it returns. Half precision computes in float32, as
-// it does natively: it is more exact, and an array library need not know bfloat16.
+// Calls fn(xp, *args), or the backend's compute(fn, *args), with backend arrays for tensors and wraps what it returns.
+// Half precision computes in float32, as it does natively: it is more exact, and an array library need not know
+// bfloat16.
 PyObject* run_array_kernel(Call& c, const Op* op) {
   PyObject* backend = backend_of(c.device.type);
-  Ref<> xp = Ref<>::check(PyObject_GetAttrString(backend, "xp"));
+  Ref<> callee = Ref<>::check(PyObject_GetAttrString(backend, "compute"));
+  Ref<> first = callee.get() == Py_None ? Ref<>::check(PyObject_GetAttrString(backend, "xp"))
+                                        : Ref<>(Py_NewRef(op->array_kernel));
+  if (callee.get() == Py_None) callee = Ref<>(Py_NewRef(op->array_kernel));
   Ref<> args = Ref<>::check(PyTuple_New(op->nparams + 1));
-  PyTuple_SET_ITEM(args.get(), 0, xp.release());
+  PyTuple_SET_ITEM(args.get(), 0, first.release());
   DType half = DType::Float32;  // of the arguments; float32: none, or the result's dtype does not follow from them
   bool keep_dtype = false;
   auto array_arg = [&](Tensor* t) -> PyObject* {
@@ -494,7 +498,7 @@ PyObject* run_array_kernel(Call& c, const Op* op) {
     if (!v) return nullptr;
     PyTuple_SET_ITEM(args.get(), i + 1, v);
   }
-  Ref<> result(PyObject_Call(op->array_kernel, args.get(), nullptr));
+  Ref<> result(PyObject_Call(callee.get(), args.get(), nullptr));
   if (!result && PyErr_ExceptionMatches(PyExc_MemoryError)) {
     PyErr_Clear();
     throw std::bad_alloc();  // the error that the allocator's own failures become

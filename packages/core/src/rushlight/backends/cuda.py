@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,11 @@ class CUDA(Backend):
     def open(self) -> None:
         import cupy
 
+        from ..cuda import _fused
+
         self.xp = cupy
+        self._fused = _fused
+        self._launcher = _fused.Launcher(cupy)
         self._peaks: dict[int, tuple[int, int]] = {}
         backend = self
 
@@ -99,3 +104,9 @@ class CUDA(Backend):
 
     def to_host(self, array: Any) -> np.ndarray:
         return np.asarray(array.get())
+
+    def cast(self, array: Any, dtype: str) -> Any:
+        return self._fused.cast(self._launcher, array, np.dtype(dtype))
+
+    def compute(self, kernel: Callable[..., Any], *args: Any) -> Any:
+        return self._fused.compute(self._launcher, kernel, *args)

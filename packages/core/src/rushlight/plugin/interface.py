@@ -96,12 +96,15 @@ class Backend:
     Attributes:
         name: Device type, as in `rushlight.device(name, index)`. An identifier in lower case.
         xp: Array namespace, set by `open` at the latest.
+        compute: `compute(kernel, *args)` runs an array kernel in place of `kernel(xp, *args)`, on arrays, and returns
+            what that would. For a backend that wants whole operators, as to compile them (`rushlight.plugin.source`).
         fallback: Where True, an operator that has no kernel here runs on the CPU, through a copy each way and with one
             warning per operator. False: it raises NotImplementedError.
     """
 
     name: str
     xp: Any = None
+    compute: Callable[..., Any] | None = None
     fallback: bool = False
 
     # -- the device

@@ -14,7 +14,10 @@ Range = tuple[float, float]
 
 
 def library(array: Any, name: str) -> Any:
-    """The function `name` of SciPy for arrays of NumPy, of CuPy for CuPy's."""
+    """The function `name` of SciPy for arrays of NumPy, of CuPy for CuPy's; an array's own where it has `special`."""
+    own = getattr(array, "special", None)
+    if own is not None:
+        return getattr(own, name)
     modules = {"numpy": "scipy.special", "ml_dtypes": "scipy.special", "cupy": "cupyx.scipy.special"}
     module = modules.get(type(array).__module__.partition(".")[0])
     if module is None:

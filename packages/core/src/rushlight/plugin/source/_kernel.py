@@ -14,7 +14,7 @@ import numpy as np
 from ._scalar import INT64, Helpers, c_type, convert, scalar
 
 if TYPE_CHECKING:
-    from ._array import Array
+    from ._expression import Expression
 
 GROUP = 256
 """Work items of a group."""
@@ -30,17 +30,17 @@ class Node(NamedTuple):
 
     Attributes:
         code: Expression over `{0}`, `{1}`...; with `source` the place in its memory.
-        arguments: Arrays and numbers.
+        arguments: Expressions and numbers.
         dtypes: To which they are converted.
         dtype: That names helpers in `code`.
-        source: Array whose memory is read at the computed place.
+        source: Expression whose memory is read at the computed place.
     """
 
     code: str
     arguments: tuple[Any, ...]
     dtypes: tuple[np.dtype, ...]
     dtype: np.dtype
-    source: Array | None = None
+    source: Expression | None = None
 
 
 class Source:
@@ -70,7 +70,7 @@ class Source:
         self._arguments.append(argument)
         return name
 
-    def operand(self, array: Array, access: str = "const ") -> tuple[str, str]:
+    def operand(self, array: Expression, access: str = "const ") -> tuple[str, str]:
         """Adds an array that is broadcast to the space; returns pointer and place of the current element."""
         pointer = self.pointer(array, access)
         strides = (0,) * (len(self.shape) - len(array.shape)) + tuple(
@@ -80,9 +80,9 @@ class Source:
         self._offsets.append(array.offset)
         return pointer, f"p{len(self._offsets) - 1}"
 
-    def pointer(self, array: Array, access: str = "const ") -> str:
+    def pointer(self, array: Expression, access: str = "const ") -> str:
         """Adds the memory of an array."""
-        return self.parameter(f"__global {access}{c_type(array.dtype).stored} *{{}}", array.memory.buffer)
+        return self.parameter(f"GLOBAL {access}{c_type(array.dtype).stored} *{{}}", array.buffer)
 
     def number(self, value: Any, dtype: np.dtype) -> str:
         """Adds a number."""
@@ -90,14 +90,14 @@ class Source:
 
     def evaluate(self, value: Any, dtype: np.dtype) -> str:
         """The expression for the current element of an array, or for a number, in a dtype."""
-        if not hasattr(value, "memory"):
+        if not hasattr(value, "node"):
             return self.number(value, dtype)
         name = self._names.get(id(value))
         if name is None:
             name = self._names[id(value)] = self._statement(value)
         return convert(name, value.dtype, dtype)
 
-    def _statement(self, array: Array) -> str:
+    def _statement(self, array: Expression) -> str:
         kind = c_type(array.dtype)
         if array.node is None:
             code = self.resolve(kind.load.format(*self.operand(array)), array.dtype)
@@ -130,7 +130,7 @@ class Source:
         sizes, strides = collapse(self.shape, self._strides)
         reach = [sum((n - 1) * s for n, s in zip(sizes, each, strict=True)) for each in strides]
         ends = [offset + length for offset, length in zip(self._offsets, reach, strict=True)]
-        index = "uint" if max(math.prod(sizes), work, *ends, 0) < _SMALL else "ulong"
+        index = "u32" if max(math.prod(sizes), work, *ends, 0) < _SMALL else "u64"
         count = len(strides)
         flat = len(sizes) <= 1 and all(s in ((), (0,), (1,)) for s in strides)
         if flat:
@@ -143,19 +143,19 @@ class Source:
             places = ", ".join(f"p{k} = g.offset[{k}]" for k in range(count))
             sums = " ".join(f"p{k} += c * g.stride[{k}][d];" for k in range(count))
             self._place = (
-                f"index_t rest = i, {places}; for (uint d = g.rank; d-- > 0;) "
+                f"index_t rest = i, {places}; for (u32 d = g.rank; d-- > 0;) "
                 f"{{ const index_t c = rest % g.size[d]; rest /= g.size[d]; {sums} }}"
             )
             fields = f" index_t rank, size[{rank}], stride[{max(count, 1)}][{rank}];"
             values = [len(sizes), *sizes, *pad, *(v for each in strides for v in (*each, *pad))]
         fields = f"typedef struct {{ index_t work, offset[{max(count, 1)}];{fields} }} Geometry;"
-        parameters = [*self._parameters, "const Geometry g"] + ["__global int *fault"] * self._may_fail
+        parameters = [*self._parameters, "const Geometry g"] + ["GLOBAL int *fault"] * self._may_fail
         source = (
             f"{before}typedef {index} index_t;\n{fields}\n{self._helpers.text}"
-            f"__kernel void run({', '.join(parameters)}) {{ const index_t id = get_global_id(0); "
+            f"KERNEL run({', '.join(parameters)}) {{ const index_t id = WORK_ITEM; "
             f"if (id >= g.work) return; {body.replace('<element>', self.element())} }}"
         )
-        geometry = np.array([work, *(self._offsets or [0]), *values], "u4" if index == "uint" else "u8")
+        geometry = np.array([work, *(self._offsets or [0]), *values], "u4" if index == "u32" else "u8")
         device.run(source, [*self._arguments, geometry], (work,), (GROUP,))
 
 
@@ -175,7 +175,7 @@ def collapse(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[tu
     return tuple(sizes), [tuple(each[d] for d in kept) for each in strides]
 
 
-def store(target: Array, value: Any) -> None:
+def store(target: Expression, value: Any) -> None:
     """Writes an expression to an array of at least its shape."""
     work = math.prod(target.shape)
     if not work:
@@ -188,16 +188,15 @@ def store(target: Array, value: Any) -> None:
 
 
 # A slot in memory changes only if nobody else has changed it since it was read.
-_ATOMIC = """#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
-void change(volatile __global {type} *at, {type} v) {{
-  union {{ {bits} b; {type} t; }} old, new;
-  do {{ old.t = *at; new.t = {change}; }} while ({swap}((volatile __global {bits} *)at, old.b, new.b) != old.b);
+_ATOMIC = """DEVICE void change(volatile GLOBAL {type} *at, {type} v) {{
+  union {{ {bits} b; {type} t; }} old, changed;
+  do {{ old.t = *at; changed.t = {change}; }} while (swap_{bits}(at, old.b, changed.b) != old.b);
 }}
 """
 _CHANGES = {"add": "old.t + v", "multiply": "old.t * v"}
 
 
-def scatter(target: Array, place: Array, value: Any, change: str = "") -> None:
+def scatter(target: Expression, place: Expression, value: Any, change: str = "") -> None:
     """Writes an expression to computed places of an array's memory, or changes what is there.
 
     Args:
@@ -214,16 +213,13 @@ def scatter(target: Array, place: Array, value: Any, change: str = "") -> None:
     if change:
         pointer, before = (
             source.pointer(target, "volatile "),
-            _ATOMIC.format(type=kind.value, change=_CHANGES[change], **_BITS[target.dtype.itemsize]),
+            _ATOMIC.format(type=kind.value, change=_CHANGES[change], bits=f"u{8 * target.dtype.itemsize}"),
         )
         write = f"change({pointer} + {at}, {code});"
     else:
         pointer, before = source.pointer(target, ""), ""
         write = source.resolve(kind.store.format(pointer, at, code), target.dtype)
     source.run(target.device, work, f"const index_t i = id; <element> {write}", before)
-
-
-_BITS = {4: {"bits": "uint", "swap": "atomic_cmpxchg"}, 8: {"bits": "ulong", "swap": "atom_cmpxchg"}}
 
 
 class Fold(NamedTuple):
@@ -233,12 +229,12 @@ class Fold(NamedTuple):
     start: Any
 
 
-def reduce(target: Array, value: Any, axes: Sequence[int], fold: Fold) -> None:
+def reduce(target: Expression, value: Any, axes: Sequence[int], fold: Fold) -> None:
     """Combines an expression over some of its dimensions.
 
     Args:
         target: Contiguous array of the shape of the other dimensions; elements combine in its dtype.
-        value: Array, or expression.
+        value: Expression, or expression.
         axes: Dimensions of it, counted from the front.
         fold: How.
     """
@@ -248,18 +244,19 @@ def reduce(target: Array, value: Any, axes: Sequence[int], fold: Fold) -> None:
     if not outputs:
         return
     runs = -(-length // RUN) if length > 2 * RUN else 1
-    partial = target if runs == 1 else type(target).empty((outputs, runs), target.dtype, target.device)
+    partial = target if runs == 1 else target.empty((outputs, runs), target.dtype, target.device)
     source = Source([value.shape[d] for d in order], order)
     code = source.evaluate(value, target.dtype)
     start, out = source.number(fold.start, target.dtype), source.pointer(partial, "")
-    count, size = (source.parameter("const ulong {}", np.uint64(n)) for n in (runs, length))
+    count, size = (source.parameter("const u64 {}", np.uint64(n)) for n in (runs, length))
     kind = c_type(target.dtype)
     combined = source.resolve(fold.code.format("sum", code), target.dtype)
     source.run(
         target.device,
         outputs * runs,
         f"const index_t line = id / (index_t){count}, first = id % (index_t){count} * {RUN}, length = {size}; "
-        f"const index_t end = {count} == 1 ? length : min(first + {RUN}, length); {kind.value} sum = {start}; "
+        f"const index_t end = {count} == 1 || length - first < {RUN} ? length : first + {RUN}; "
+        f"{kind.value} sum = {start}; "
         f"for (index_t r = first; r < end; ++r) {{ const index_t i = line * length + r; <element> sum = {combined}; }} "
         f"{kind.store.format(out, f'{_offset(source, partial)} + id', 'sum')}",
     )
@@ -267,11 +264,11 @@ def reduce(target: Array, value: Any, axes: Sequence[int], fold: Fold) -> None:
         reduce(target, partial, (1,), fold)
 
 
-def _offset(source: Source, array: Array) -> str:
-    return "0" if not array.offset else source.parameter("const ulong {}", np.uint64(array.offset))
+def _offset(source: Source, array: Expression) -> str:
+    return "0" if not array.offset else source.parameter("const u64 {}", np.uint64(array.offset))
 
 
-def scan(target: Array, value: Any, axis: int, fold: Fold) -> None:
+def scan(target: Expression, value: Any, axis: int, fold: Fold) -> None:
     """Writes what `fold` has combined so far, at every place along one dimension, to a contiguous target."""
     order = [*(d for d in range(len(value.shape)) if d != axis), axis]
     length = value.shape[axis]
@@ -281,7 +278,7 @@ def scan(target: Array, value: Any, axis: int, fold: Fold) -> None:
     source = Source([value.shape[d] for d in order], order)
     code = source.evaluate(value, target.dtype)
     pointer, place = source.operand(target, "")
-    size = source.parameter("const ulong {}", np.uint64(length))
+    size = source.parameter("const u64 {}", np.uint64(length))
     kind = c_type(target.dtype)
     combined = source.resolve(fold.code.format("sum", code), target.dtype)
     source.run(

@@ -1,8 +1,8 @@
 // Functions that expressions call as `$name`, for a type T whose parts are of the type R. A kernel gets the ones that it
-// calls, each as `name_T`. A blank line ends a function.
+// calls, each as `name_T`. A blank line ends a function. What is not C is in the prelude of each language.
 
-ushort bfloat16(float x) {
-  const uint bits = as_uint(x);
+u16 bfloat16(float x) {
+  const u32 bits = bits_of(x);
   return x != x ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16; // to the nearest, halves to the even one
 }
 
@@ -87,87 +87,89 @@ T logaddexp2(T x, T y) {
 }
 
 // Complex numbers
-T multiply(T x, T y) { return (T)(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x); }
+T multiply(T x, T y) { return MAKE(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x); }
 
 // R. L. Smith, Algorithm 116: Complex division (1962): no overflow where the quotient has none
 T divide(T x, T y) {
   if (fabs(y.x) >= fabs(y.y)) {
     const R r = y.x == 0 && y.y == 0 ? 0 : y.y / y.x, d = y.x + y.y * r;
-    return (T)((x.x + x.y * r) / d, (x.y - x.x * r) / d);
+    return MAKE((x.x + x.y * r) / d, (x.y - x.x * r) / d);
   }
   const R r = y.x / y.y, d = y.y + y.x * r;
-  return (T)((x.x * r + x.y) / d, (x.y * r - x.x) / d);
+  return MAKE((x.x * r + x.y) / d, (x.y * r - x.x) / d);
 }
 
 T complex_exp(T z) {
   const R size = exp(z.x);
-  return z.y == 0 ? (T)(size, z.y) : (T)(size * cos(z.y), size * sin(z.y));
+  return z.y == 0 ? MAKE(size, z.y) : MAKE(size * cos(z.y), size * sin(z.y));
 }
 
-T complex_log(T z) { return (T)(log(hypot(z.x, z.y)), atan2(z.y, z.x)); }
+T complex_log(T z) { return MAKE(log(hypot(z.x, z.y)), atan2(z.y, z.x)); }
 
 T complex_sqrt(T z) {
   const R size = hypot(z.x, z.y);
-  if (size == 0) return (T)(0, z.y);
+  if (size == 0) return MAKE(0, z.y);
   const R a = sqrt((size + fabs(z.x)) / 2), b = fabs(z.y) / (2 * a);
-  return z.x >= 0 ? (T)(a, copysign(b, z.y)) : (T)(b, copysign(a, z.y));
+  return z.x >= 0 ? MAKE(a, copysign(b, z.y)) : MAKE(b, copysign(a, z.y));
 }
 
-T complex_sin(T z) { return (T)(sin(z.x) * cosh(z.y), cos(z.x) * sinh(z.y)); }
+T complex_sin(T z) { return MAKE(sin(z.x) * cosh(z.y), cos(z.x) * sinh(z.y)); }
 
-T complex_cos(T z) { return (T)(cos(z.x) * cosh(z.y), -sin(z.x) * sinh(z.y)); }
+T complex_cos(T z) { return MAKE(cos(z.x) * cosh(z.y), -sin(z.x) * sinh(z.y)); }
 
-T complex_sinh(T z) { return (T)(sinh(z.x) * cos(z.y), cosh(z.x) * sin(z.y)); }
+T complex_sinh(T z) { return MAKE(sinh(z.x) * cos(z.y), cosh(z.x) * sin(z.y)); }
 
-T complex_cosh(T z) { return (T)(cosh(z.x) * cos(z.y), sinh(z.x) * sin(z.y)); }
+T complex_cosh(T z) { return MAKE(cosh(z.x) * cos(z.y), sinh(z.x) * sin(z.y)); }
 
 // W. Kahan, Branch cuts for complex elementary functions (1987)
 T complex_tanh(T z) {
-  if (fabs(z.x) > 20) return (T)(copysign((R)1, z.x), copysign((R)0, z.y));
+  if (fabs(z.x) > 20) return MAKE(copysign((R)1, z.x), copysign((R)0, z.y));
   const R t = tan(z.y), b = 1 + t * t, s = sinh(z.x), r = sqrt(1 + s * s), d = 1 + b * s * s;
-  return (T)(b * r * s / d, t / d);
+  return MAKE(b * r * s / d, t / d);
 }
 
 T complex_tan(T z) {
-  if (fabs(z.y) > 20) return (T)(copysign((R)0, z.x), copysign((R)1, z.y));
+  if (fabs(z.y) > 20) return MAKE(copysign((R)0, z.x), copysign((R)1, z.y));
   const R t = tan(z.x), b = 1 + t * t, s = sinh(z.y), r = sqrt(1 + s * s), d = 1 + b * s * s;
-  return (T)(t / d, b * r * s / d);
+  return MAKE(t / d, b * r * s / d);
 }
 
 T complex_power(T x, T y) {
-  if (y.x == 0 && y.y == 0) return (T)(1, 0);
-  if (x.x == 0 && x.y == 0) return (T)(0, 0);
+  if (y.x == 0 && y.y == 0) return MAKE(1, 0);
+  if (x.x == 0 && x.y == 0) return MAKE(0, 0);
   const R l = log(hypot(x.x, x.y)), a = atan2(x.y, x.x), size = exp(y.x * l - y.y * a), turn = y.y * l + y.x * a;
-  return (T)(size * cos(turn), size * sin(turn));
+  return MAKE(size * cos(turn), size * sin(turn));
 }
 
 // J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011): Philox4x32-10
-uint4 philox(ulong seed, ulong n) {
-  uint4 c = (uint4)((uint)n, (uint)(n >> 32), 0, 0);
-  uint2 key = (uint2)((uint)seed, (uint)(seed >> 32));
+u64 philox(u64 seed, u64 n) {
+  u32 a = (u32)n, b = (u32)(n >> 32), c = 0, d = 0, key = (u32)seed, other = (u32)(seed >> 32);
   for (int round = 0; round < 10; ++round) {
-    const uint2 high = (uint2)(mul_hi(0xD2511F53u, c.x), mul_hi(0xCD9E8D57u, c.z));
-    const uint2 low = (uint2)(0xD2511F53u * c.x, 0xCD9E8D57u * c.z);
-    c = (uint4)(high.y ^ c.y ^ key.x, low.y, high.x ^ c.w ^ key.y, low.x);
-    key += (uint2)(0x9E3779B9u, 0xBB67AE85u);
+    const u64 x = (u64)0xD2511F53u * a, y = (u64)0xCD9E8D57u * c;
+    a = (u32)(y >> 32) ^ b ^ key;
+    b = (u32)y;
+    c = (u32)(x >> 32) ^ d ^ other;
+    d = (u32)x;
+    key += 0x9E3779B9u;
+    other += 0xBB67AE85u;
   }
-  return c;
+  return (u64)b << 32 | a;
 }
 
 // In [0, 1), with as many bits as T has
-T uniform(uint4 c) {
-  if (sizeof(T) == 4) return (T)(c.x >> 8) * (T)0x1p-24f;
-  return (T)(((ulong)c.y << 32 | c.x) >> 11) * (T)0x1p-53f;
+T uniform(u64 bits) {
+  if (sizeof(T) == 4) return (T)((u32)bits >> 8) * (T)0x1p-24f;
+  return (T)(bits >> 11) * (T)0x1p-53f;
 }
 
 // G. E. P. Box and M. E. Muller, A note on the generation of random normal deviates (1958)
-T normal(uint4 c) {
-  const T u = ((T)c.x + 1) * (T)0x1p-32f, turn = (T)c.y * (T)0x1p-31f;
+T normal(u64 bits) {
+  const T u = ((T)(u32)bits + 1) * (T)0x1p-32f, turn = (T)(bits >> 32) * (T)0x1p-31f;
   return sqrt(-2 * log(u)) * cospi(turn);
 }
 
 // An index into a dimension of n, counted from the end where it is negative; 0 and a fault where it is outside
-long place(long i, long n, __global int *fault) {
+i64 place(i64 i, i64 n, GLOBAL int *fault) {
   if (i < 0) i += n;
   if (i >= 0 && i < n) return i;
   *fault = 1;

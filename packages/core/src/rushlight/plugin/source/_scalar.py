@@ -1,4 +1,4 @@
-"""OpenCL C for one element: the types of dtypes, conversions between them, and an expression for every NumPy ufunc."""
+"""C for one element: the types of dtypes, conversions between them, and an expression for every NumPy ufunc."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ class Type(NamedTuple):
     store: str = "{0}[{1}] = {2};"
 
 
-TYPES = {
-    BOOL: Type("uchar", "uchar"),
-    **{np.dtype(name): Type(c, c) for name, c in (("uint8", "uchar"), ("int8", "char"), ("int16", "short"))},
-    **{np.dtype(name): Type(c, c) for name, c in (("int32", "int"), ("int64", "long"))},
-    **{np.dtype(name): Type(c, c) for name, c in (("float32", "float"), ("float64", "double"))},
-    **{np.dtype(name): Type(c, c) for name, c in (("complex64", "float2"), ("complex128", "double2"))},
-    np.dtype("float16"): Type("half", "float", "vload_half({1}, {0})", "vstore_half({2}, {1}, {0});"),
-    BFLOAT16: Type("ushort", "float", "as_float((uint){0}[{1}] << 16)", "{0}[{1}] = $bfloat16({2});"),
+_SHORT = {"bool": "u8", "complex64": "c64", "complex128": "c128"}
+_SHORT |= {f"{long}{bits}": f"{long[0]}{bits}" for long in ("int", "uint") for bits in (8, 16, 32, 64)}
+_SHORT |= {"float32": "f32", "float64": "f64"}
+
+TYPES = {np.dtype(name): Type(short, short) for name, short in _SHORT.items()} | {
+    np.dtype("float16"): Type("f16", "f32", "load_half({0}, {1})", "store_half({0}, {1}, {2});"),
+    BFLOAT16: Type("u16", "f32", "as_f32((u32){0}[{1}] << 16)", "{0}[{1}] = $bfloat16({2});"),
 }
+"""How each dtype is kept; the preludes define the names."""
 
 
 def c_type(dtype: np.dtype) -> Type:
     """How elements of a dtype are kept and computed.
 
     Raises:
-        NotImplementedError: OpenCL has no such type.
+        NotImplementedError: There is no such type.
     """
     if dtype not in TYPES:
-        raise NotImplementedError(f"opencl: not implemented for the dtype {dtype}. Convert to one that devices have.")
+        raise NotImplementedError(f"generated kernels have no type for the dtype {dtype}. Convert it to another one.")
     return TYPES[dtype]
 
 
@@ -59,13 +59,13 @@ def convert(code: str, source: np.dtype, to: np.dtype) -> str:
     if source.kind == "c":
         if to == BOOL:
             return f"({code}.x != 0 || {code}.y != 0)"
-        return f"convert_{target}({code})" if to.kind == "c" else convert(f"{code}.x", real_of(source), to)
+        return f"make_{target}({code}.x, {code}.y)" if to.kind == "c" else convert(f"{code}.x", real_of(source), to)
     if to.kind == "c":
-        return f"({target})(({TYPES[real_of(to)].value}){code}, 0)"
+        return f"make_{target}(({TYPES[real_of(to)].value}){code}, 0)"
     if to == BOOL:
         return f"({code} != 0)"
     if to.kind in "iu" and source.kind in "fV":
-        return f"convert_{target}_sat({code})"  # the nearest that there is, 0 for NaN
+        return f"sat_{target}({code})"  # the nearest that there is, 0 for NaN
     return code if TYPES[source].value == target else f"({target}){code}"
 
 
@@ -97,13 +97,13 @@ EXPRESSIONS: dict[str, dict[str, str]] = {
     "negative": {"iufc": "(-{0})"},
     "positive": {"iufc": "{0}"},
     "square": {"iuf": "({0} * {0})", "c": "$multiply({0}, {0})"},
-    "reciprocal": {"f": "(1 / {0})", "c": "$divide(({T})(1, 0), {0})"},
+    "reciprocal": {"f": "(1 / {0})", "c": "$divide(make_{T}(1, 0), {0})"},
     "absolute": {"bu": "{0}", "i": "({0} < 0 ? -{0} : {0})", "f": "fabs({0})", "c": "hypot({0}.x, {0}.y)"},
     "sign": {"bu": "({0} != 0)", "i": "({T})(({0} > 0) - ({0} < 0))", "f": "$sign({0})"},
-    "maximum": {"b": "({0} | {1})", "iu": "max({0}, {1})", "f": "$maximum({0}, {1})"},
-    "minimum": {"b": "({0} & {1})", "iu": "min({0}, {1})", "f": "$minimum({0}, {1})"},
-    "fmax": {"b": "({0} | {1})", "iu": "max({0}, {1})", "f": "fmax({0}, {1})"},
-    "fmin": {"b": "({0} & {1})", "iu": "min({0}, {1})", "f": "fmin({0}, {1})"},
+    "maximum": {"b": "({0} | {1})", "iu": "({0} > {1} ? {0} : {1})", "f": "$maximum({0}, {1})"},
+    "minimum": {"b": "({0} & {1})", "iu": "({0} < {1} ? {0} : {1})", "f": "$minimum({0}, {1})"},
+    "fmax": {"b": "({0} | {1})", "iu": "({0} > {1} ? {0} : {1})", "f": "fmax({0}, {1})"},
+    "fmin": {"b": "({0} & {1})", "iu": "({0} < {1} ? {0} : {1})", "f": "fmin({0}, {1})"},
     "heaviside": {"f": "({0} == 0 ? {1} : $heaviside({0}))"},
     "logaddexp": {"f": "$logaddexp({0}, {1})"},
     "logaddexp2": {"f": "$logaddexp2({0}, {1})"},
@@ -125,21 +125,28 @@ EXPRESSIONS: dict[str, dict[str, str]] = {
     "signbit": {"f": "(signbit({0}) != 0)"},
     "gcd": {"iu": "$gcd({0}, {1})"},
     "lcm": {"iu": "$lcm({0}, {1})"},
-    "conjugate": {"biuf": "{0}", "c": "({T})({0}.x, -{0}.y)"},
+    "conjugate": {"biuf": "{0}", "c": "make_{T}({0}.x, -{0}.y)"},
 }  # fmt: skip
+SPECIAL = {"erf": "erf", "erfc": "erfc", "gammaln": "lgamma", "gamma": "tgamma"}
+"""SciPy's functions that the languages have, under their names there."""
+
+EXPRESSIONS |= {name: {"f": f"{c}({{0}})"} for name, c in SPECIAL.items()}
 for _name in ("exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh"):
     EXPRESSIONS[_name]["c"] = f"$complex_{_name}({{0}})"
 EXPRESSIONS |= {name: {"iu": "{0}", **EXPRESSIONS[name]} for name in ("floor", "ceil", "trunc", "rint")}
 
 
 def _helpers() -> dict[str, str]:
-    text = resources.files(__package__).joinpath("helpers.cl").read_text()
-    functions = [part for part in text.split("\n\n")[1:] if part]
-    return {re.search(r"^\w+ (\w+)\(", function, re.MULTILINE)[1]: function for function in functions}  # type: ignore
+    found = {}
+    for function in resources.files(__package__).joinpath("helpers.c").read_text().split("\n\n")[1:]:
+        head = re.search(r"^\w+ (\w+)\(", function, re.MULTILINE)
+        assert head
+        found[head[1]] = f"{function[: head.start()]}DEVICE {function[head.start() :]}"
+    return found
 
 
 HELPERS = _helpers()
-"""The functions of helpers.cl by name."""
+"""The functions of helpers.c by name."""
 
 
 def expression(name: str, dtype: np.dtype) -> str:
@@ -152,7 +159,7 @@ def expression(name: str, dtype: np.dtype) -> str:
     for kinds, found in EXPRESSIONS.get(name, {}).items():
         if kind in kinds:
             return found.replace("{T}", c_type(dtype).value)
-    raise NotImplementedError(f'opencl: "{name}" not implemented for {dtype}. Compute it on the CPU.')
+    raise NotImplementedError(f'"{name}" not implemented for {dtype} in generated kernels. Compute it on the CPU.')
 
 
 class Helpers:
@@ -175,12 +182,13 @@ class Helpers:
         name = f"{helper}_{value}"
         if name not in self._seen:
             self._seen.add(name)
-            meaning = {"T": value, "R": value.removesuffix("2"), helper: name}
-            self.text += re.sub(rf"\b(T|R|{helper})\b", lambda match: meaning[match[1]], HELPERS[helper]) + "\n"
+            part = c_type(real_of(dtype)).value if dtype.kind == "c" else value
+            meaning = {"T": value, "R": part, "MAKE": f"make_{value}", helper: name}
+            self.text += re.sub(rf"\b(T|R|MAKE|{helper})\b", lambda match: meaning[match[1]], HELPERS[helper]) + "\n"
         return name
 
 
 def scalar(value: Any, dtype: np.dtype) -> Any:
     """A number as the argument of a kernel for a value of a dtype."""
     with np.errstate(all="ignore"):
-        return np.array(value).astype({"half": FLOAT32, "ushort": FLOAT32}.get(TYPES[dtype].stored, dtype))[()]
+        return np.array(value).astype(FLOAT32 if TYPES[dtype].value == "f32" else dtype)[()]

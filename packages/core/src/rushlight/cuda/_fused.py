@@ -1,0 +1,325 @@
+"""Array kernels over CuPy in which what is computed element by element becomes one kernel, compiled by NVRTC.
+
+An array kernel gets `Deferred` arrays and a `Namespace`. Elementwise functions build expressions
+(`rushlight.plugin.source`); whatever else is asked for is CuPy's, on arrays that are computed by then.
+"""
+
+from __future__ import annotations
+
+import importlib
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import ModuleType
+from typing import Any, Self
+
+import numpy as np
+
+from ..plugin.source import ALIASES, CUDA, ELEMENTWISE, EXPRESSIONS, SPECIAL, Expression, Node, apply, c_type, store
+
+LARGEST = 32
+"""Nodes of an expression, at most; larger ones are computed in parts."""
+
+UFUNCS = {name: name for name in EXPRESSIONS.keys() - SPECIAL.keys()} | ALIASES
+
+
+class Launcher:
+    """Starts generated kernels on the current GPU and stream; CuPy keeps what is compiled in memory and on disk.
+
+    Args:
+        cupy: CuPy.
+    """
+
+    def __init__(self, cupy: Any) -> None:
+        self.cupy = cupy
+        self._kernels: dict[str, Any] = {}
+
+    def run(self, source: str, arguments: Sequence[Any], size: Sequence[int], group: Sequence[int]) -> None:
+        """Starts the kernel `run` of a source.
+
+        Args:
+            source: C over the names of `rushlight.plugin.source`.
+            arguments: CuPy's arrays, NumPy's numbers, and NumPy's arrays for structs, in the order of the parameters.
+            size: Threads; rounded up to whole blocks, so that kernels must check their place.
+            group: Threads of a block.
+        """
+        kernel = self._kernels.get(source)
+        if kernel is None:
+            kernel = self._kernels[source] = self.cupy.RawKernel(CUDA + source, "run", options=("--std=c++17",))
+        kernel((-(-size[0] // group[0]),), tuple(group), tuple(arguments))
+
+
+class Session:
+    """One run of an array kernel.
+
+    Attributes:
+        cupy: CuPy.
+        launcher: What its kernels run on.
+        pending: What may not be computed yet.
+    """
+
+    __slots__ = ("cupy", "launcher", "pending")
+
+    def __init__(self, launcher: Launcher) -> None:
+        self.cupy = launcher.cupy
+        self.launcher = launcher
+        self.pending: list[weakref.ref[Deferred]] = []
+
+    def settle(self) -> None:
+        """Computes all expressions, before memory is written that they may read."""
+        for each in self.pending:
+            found = each()
+            if found is not None:
+                found.array()
+        self.pending.clear()
+
+    def wrap(self, value: Any) -> Any:
+        """CuPy's arrays as `Deferred`s, in tuples and lists too."""
+        if isinstance(value, self.cupy.ndarray):
+            return Deferred(self, value)
+        if isinstance(value, (tuple, list)):
+            fields = map(self.wrap, value)
+            return type(value)(*fields) if hasattr(value, "_fields") else type(value)(fields)
+        return value
+
+    def call(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """A function of CuPy, of and to `Deferred`s."""
+        return self.wrap(fn(*map(computed, args), **{name: computed(value) for name, value in kwargs.items()}))
+
+
+def computed(value: Any) -> Any:
+    """`Deferred`s as CuPy's arrays, in tuples, lists and slices too."""
+    if isinstance(value, Deferred):
+        return value.array()
+    if isinstance(value, (tuple, list)):
+        fields = map(computed, value)
+        return type(value)(*fields) if hasattr(value, "_fields") else type(value)(fields)
+    if isinstance(value, slice):
+        return slice(computed(value.start), computed(value.stop), computed(value.step))
+    return value
+
+
+class Deferred(Expression):
+    """An array of CuPy, or an expression over such that is computed when it is needed.
+
+    Args:
+        session: To which it belongs.
+        array: CuPy's array; None for an expression.
+    """
+
+    __slots__ = ("_array", "depth", "dtype", "node", "session", "shape")
+
+    offset = 0
+
+    def __init__(self, session: Session, array: Any) -> None:
+        self.session = session
+        self._array = array
+        self.node = None
+        self.depth = 0
+        if array is not None:
+            self.shape, self.dtype = array.shape, array.dtype
+
+    @classmethod
+    def put_off(cls, shape: tuple[int, ...], dtype: np.dtype, node: Node) -> Self:
+        arrays = [each for each in node.arguments if isinstance(each, Deferred)]
+        result = cls(arrays[0].session, None)
+        result.shape, result.dtype, result.node = shape, dtype, node
+        result.depth = 1 + sum(array.depth for array in arrays)
+        result.session.pending.append(weakref.ref(result))
+        if result.depth > LARGEST:
+            result.array()
+        return result
+
+    @staticmethod
+    def ufunc(name: str, *arguments: Any) -> Any:
+        try:
+            return apply(name, *arguments)
+        except NotImplementedError:  # CuPy computes it
+            session = next(each.session for each in arguments if isinstance(each, Deferred))
+            return session.call(getattr(special() if name in SPECIAL else session.cupy, name), *arguments)
+
+    def array(self) -> Any:
+        """CuPy's array."""
+        if self._array is None:
+            target = Deferred(self.session, self.session.cupy.empty(self.shape, self.dtype))
+            store(target, self)
+            self._array, self.node, self.depth = target._array, None, 0
+        return self._array
+
+    # -- what kernels read of it
+
+    @property
+    def buffer(self) -> Any:
+        return self.array()
+
+    @property
+    def device(self) -> Any:
+        return self.session.launcher
+
+    @property
+    def strides(self) -> Any:  # type: ignore[override]
+        if any(step < 0 for step in self.array().strides):
+            self._array = self.session.cupy.ascontiguousarray(self._array)
+        return tuple(step // self.dtype.itemsize for step in self._array.strides)
+
+    # -- as an array
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def real(self) -> Any:
+        return ELEMENTWISE["real"](self)
+
+    @property
+    def imag(self) -> Any:
+        return ELEMENTWISE["imag"](self)
+
+    @property
+    def special(self) -> Any:
+        return Special(self)
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        return self if not copy and self.dtype == dtype else super().astype(dtype)
+
+    def conj(self) -> Any:
+        return self.ufunc("conjugate", self)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.array(), name)
+        if not callable(found):
+            return self.session.wrap(found)
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            self.session.settle()  # it may write
+            return self.session.call(found, *args, **kwargs)
+
+        return method
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.session.wrap(self.array()[computed(key)])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        value = computed(value)
+        self.session.settle()
+        self.array()[computed(key)] = value
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.session.call(self.session.cupy.matmul, self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return self.session.call(self.session.cupy.matmul, other, self)
+
+    def __len__(self) -> int:
+        return len(self.array())
+
+    def __bool__(self) -> bool:
+        return bool(self.array())
+
+    def __int__(self) -> int:
+        return int(self.array())
+
+    def __float__(self) -> float:
+        return float(self.array())
+
+    def __complex__(self) -> complex:
+        return complex(self.array())
+
+    def __index__(self) -> int:
+        return int(self.array().__index__())
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise TypeError("cuda: this array lives on the GPU. Copy it to the host first.")
+
+
+def special() -> Any:
+    """CuPy's special functions."""
+    return importlib.import_module("cupyx.scipy.special")
+
+
+class Special:
+    """SciPy's special functions of a `Deferred`: fused where C has them, else CuPy's."""
+
+    def __init__(self, array: Deferred) -> None:
+        self._array = array
+
+    def __getattr__(self, name: str) -> Any:
+        if name in SPECIAL:
+            return partial(Deferred.ufunc, name)
+        return getattr(Namespace(self._array.session, special()), name)
+
+
+class Ufunc:
+    """One of NumPy's ufuncs on `Deferred`s; its methods are CuPy's."""
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self._name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or not any(isinstance(each, Deferred) for each in args):
+            return self._session.call(getattr(self._session.cupy, self._name), *args, **kwargs)
+        return Deferred.ufunc(self._name, *args)
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(getattr(self._session.cupy, self._name), name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self._session.settle()  # `at` writes
+            return self._session.call(method, *args, **kwargs)
+
+        return call
+
+
+class Namespace:
+    """CuPy's functions on `Deferred`s: what array kernels call `xp`.
+
+    Args:
+        session: To which their results belong.
+        module: CuPy, or a module of it.
+    """
+
+    def __init__(self, session: Session, module: Any) -> None:
+        self._session = session
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        session = self._session
+        if self._module is session.cupy:
+            if name in UFUNCS:
+                return Ufunc(session, UFUNCS[name])
+            if name in ELEMENTWISE:
+                return self._elementwise(name)
+        found = getattr(self._module, name, None)
+        if found is None:
+            raise NotImplementedError(f'cuda: CuPy has no "{name}". Compute it on the CPU.')
+        if isinstance(found, ModuleType):
+            return Namespace(session, found)
+        if not callable(found) or isinstance(found, type):
+            return found
+        return lambda *args, **kwargs: session.call(found, *args, **kwargs)
+
+    def _elementwise(self, name: str) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            fused = ELEMENTWISE[name]
+            if any(isinstance(each, Deferred) for each in args):
+                try:
+                    return fused(*args, **kwargs)
+                except NotImplementedError:  # CuPy computes it
+                    pass
+            return self._session.call(getattr(self._session.cupy, name), *args, **kwargs)
+
+        return call
+
+
+def compute(launcher: Launcher, kernel: Callable[..., Any], *args: Any) -> Any:
+    """Runs an array kernel with CuPy's arrays; `Backend.compute` says how."""
+    session = Session(launcher)
+    return computed(kernel(Namespace(session, launcher.cupy), *session.wrap(args)))
+
+
+def cast(launcher: Launcher, array: Any, dtype: np.dtype) -> Any:
+    """A new array with the elements in another dtype, in one kernel; complex to real keeps the real part."""
+    c_type(array.dtype)
+    return Deferred(Session(launcher), array).astype(dtype).array()

@@ -1,0 +1,1 @@
+"""Part of the CuPy beside it."""
