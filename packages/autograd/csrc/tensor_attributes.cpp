@@ -292,6 +292,9 @@ PyObject* requires_grad_(PyObject* self, PyObject* const* args, Py_ssize_t nargs
   Py_ssize_t given = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
   if (given > 1 || (given > nargs && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "requires_grad")))
     return PyErr_Format(PyExc_TypeError, "requires_grad_() takes one argument, requires_grad, got %zd", given);
+  if (given && !PyBool_Check(args[0]))
+    return PyErr_Format(PyExc_TypeError, "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not %s",
+                        Py_TYPE(args[0])->tp_name);
   return set_requires_grad(self, given ? args[0] : Py_True, nullptr) < 0 ? nullptr : Py_NewRef(self);
 }
 

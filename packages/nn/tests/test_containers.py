@@ -104,3 +104,9 @@ def test_parameter_dict():
 def test_parameters_of_containers_are_saved():
     m = nn.ModuleDict({"x": nn.ParameterList([torch.ones(1)]), "y": nn.ParameterDict({"k": torch.ones(1)})})
     assert list(m.state_dict()) == ["x.0", "y.k"]
+
+
+@pytest.mark.parametrize("index", [2, -2])
+def test_a_sequence_has_no_place_beyond_its_ends(index):
+    with pytest.raises(IndexError, match=f"Index out of range: {index}"):
+        nn.Sequential(nn.ReLU()).insert(index, nn.Tanh())

@@ -105,6 +105,8 @@ def test_random_split_covers_everything_once():
     assert [len(part) for part in parts] == [5, 3, 2]
     assert sorted(i for part in parts for i in part) == list(range(10))
     assert [len(part) for part in random_split(Numbers(10), [0.33, 0.33, 0.34])] == [4, 3, 3]
+    with pytest.raises(ValueError, match="lengths must not be negative"):
+        random_split(Numbers(10), [-1, 11])
     assert [len(part) for part in random_split(Numbers(5), [5, 0])] == [5, 0]
     with pytest.raises(ValueError, match="Sum of input lengths"):
         random_split(Numbers(10), [3, 3])

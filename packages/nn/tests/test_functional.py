@@ -256,3 +256,17 @@ def test_results_may_be_written_to_before_backward(name):
         y.zero_()
     (found,) = torch.autograd.grad(y, x, weight)
     assert torch.equal(found, expected)
+
+
+def test_complex_softsign_and_tanhshrink():
+    x = np.random.default_rng(0).normal(size=(3, 2)).view(np.complex128)
+    np.testing.assert_allclose(F.softsign(torch.from_numpy(x)).numpy(), x / (1 + np.abs(x)))
+    np.testing.assert_allclose(F.tanhshrink(torch.from_numpy(x)).numpy(), x - np.tanh(x))
+
+
+def test_errors_name_functions_as_they_are_called():
+    for call, name in ((lambda: F.gelu(3), "gelu"), (lambda: torch.fft.fft(3), "fft_fft")):
+        with pytest.raises(TypeError, match=rf"^{name}\(\): argument 'input' .position 1. must be Tensor, not int"):
+            call()
+    with pytest.raises(TypeError, match=r"requires_grad_\(\): argument 'requires_grad' .* must be bool, not int"):
+        torch.ones(1).requires_grad_(1)

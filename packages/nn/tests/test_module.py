@@ -581,3 +581,12 @@ def test_errors_name_the_layer_and_its_input():
     with pytest.raises(RuntimeError) as error:
         Own()(1)
     assert str(error.value) == "mine"
+
+
+def test_a_module_that_was_never_initialised_explains_nothing():
+    class Bare(nn.Linear):
+        def __init__(self):
+            pass
+
+    with pytest.raises(AttributeError, match="has no attribute 'weight'"):
+        Bare()(torch.ones(1))

@@ -2,6 +2,7 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "dispatch.h"
@@ -34,7 +35,10 @@ Tensor** Frame::reserve_tensors(int64_t n) {
 
 std::string short_name(const Op* op) {
   std::string s = op->name;
-  return s.substr(0, s.find('.'));
+  s.resize(std::min(s.find('.'), s.size()));
+  const size_t at = s.find("::");
+  if (at == std::string::npos) return s;
+  return s.compare(0, at, "nn") == 0 ? s.substr(at + 2) : s.replace(at, 2, "_");
 }
 
 bool number_from_object(PyObject* o, Arg* out) {

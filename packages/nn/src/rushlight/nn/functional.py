@@ -185,12 +185,12 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
 
 def tanhshrink(input: Tensor) -> Tensor:
     """``x - tanh(x)``."""
-    return _ops.tanhshrink(input)
+    return input - input.tanh() if input.is_complex() else _ops.tanhshrink(input)
 
 
 def softsign(input: Tensor) -> Tensor:
     """``x / (1 + |x|)``."""
-    return _ops.softsign(input)
+    return input / (input.abs() + 1) if input.is_complex() else _ops.softsign(input)
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:

@@ -64,10 +64,17 @@ class _Numbered(Module):
         return self
 
     def insert(self, index: int, module: Module) -> Any:
-        """Puts a module before the one at `index`."""
+        """Puts a module before the one at `index`.
+
+        Raises:
+            AssertionError: It is no module.
+            IndexError: `index` is beyond the end or the beginning.
+        """
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         modules = list(self._modules.values())
+        if not -len(modules) <= index <= len(modules):
+            raise IndexError(f"Index out of range: {index}")
         modules.insert(index, module)
         self._renumber(modules)
         return self

@@ -670,7 +670,7 @@ class Module(ModuleBase):
 
     def _name_in_errors(self) -> str:
         """The layer and its configuration; of what is made of layers nothing, since the one that failed says it."""
-        return "" if self._modules else repr(self)
+        return "" if self.__dict__.get("_modules", True) else repr(self)
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         """A call with hooks; ModuleBase.__call__ goes straight to forward where there are none."""

@@ -243,7 +243,7 @@ def random_split(
         generator: Where the random order comes from. Default: the global generator.
 
     Raises:
-        ValueError: A fraction is outside [0, 1], or the lengths do not sum to the whole.
+        ValueError: A fraction is outside [0, 1], a length is negative, or they do not sum to the whole.
     """
     whole = len(dataset)  # type: ignore[arg-type]
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
@@ -254,6 +254,8 @@ def random_split(
         for i in range(whole - sum(sizes)):
             sizes[i % len(sizes)] += 1
         lengths = sizes
+    if any(length < 0 for length in lengths):
+        raise ValueError(f"random_split: lengths must not be negative, got lengths={list(lengths)}.")
     if sum(lengths) != whole:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = iter(rl.randperm(whole, generator=generator).tolist())
