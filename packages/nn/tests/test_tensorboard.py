@@ -256,3 +256,52 @@ def test_default_folder(tmp_path, monkeypatch):
         assert writer.get_logdir().startswith("runs/")
         assert writer.get_logdir().endswith("_test")
     assert list((tmp_path / "runs").iterdir())
+
+
+class Twice(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+        self.drop = torch.nn.Dropout(0.5)
+
+    def forward(self, x, shift):
+        first, second = torch.split(self.linear(self.linear(x)), [1, 2], dim=1)
+        return {"sum": torch.cat([second, first], 1).add(shift, alpha=2), "dropped": self.drop(first)}
+
+
+def test_graphs(writer):
+    from pathlib import Path
+
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+
+    model = torch.nn.Sequential()
+    model.add_module("twice", Twice())
+    model.forward = lambda *args: model.twice(*args)
+    writer.add_graph(model, (torch.ones(2, 3), torch.ones(3)))
+    assert model.twice.training
+    assert not model.twice._forward_hooks
+    writer.flush()
+    (data,) = (event.graph_def for event in read(Path(writer.log_dir)) if event.graph_def)
+    nodes = {node.name: node for node in GraphDef.FromString(data).node}
+    linear = "Sequential/Twice[twice]/Linear[linear]"
+    assert list(nodes[f"{linear}/linear"].input) == ["input/0", f"{linear}/weight", f"{linear}/bias"]
+    assert list(nodes[f"{linear}/linear_1"].input) == [f"{linear}/linear", f"{linear}/weight", f"{linear}/bias"]
+    assert nodes[f"{linear}/weight"].op == "Parameter"
+    split = nodes["Sequential/Twice[twice]/split"]
+    assert split.attr["arguments"].s.decode() == "(1, 2), 1"
+    shapes = [[dim.size for dim in shape.dim] for shape in split.attr["_output_shapes"].list.shape]
+    assert shapes == [[2, 1], [2, 2]]
+    assert list(nodes["Sequential/Twice[twice]/cat"].input) == [split.name + ":1", split.name]
+    assert list(nodes["Sequential/Twice[twice]/add"].input) == ["Sequential/Twice[twice]/cat", "input/1"]
+    assert {node.op for node in nodes.values()} >= {"Input", "Output", "Parameter", "cat"}
+    assert list(nodes["output/0"].input) == ["Sequential/Twice[twice]/add"]
+    known = set(nodes)
+    assert all(source.partition(":")[0] in known for node in nodes.values() for source in node.input)
+
+
+def test_a_model_that_fails_is_left_as_it_was(writer):
+    model = Twice()
+    with pytest.raises(RuntimeError):
+        writer.add_graph(model, (torch.ones(2, 4), torch.ones(3)))
+    assert model.training
+    assert not model.linear._forward_pre_hooks

@@ -106,7 +106,7 @@ def summary(model: Module, *inputs: Any, depth: int | None = None, **kwargs: Any
 
 def _call(model: Module, rows: dict[Module, Row], inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     def note(module: Module, _: Any, output: Any) -> None:
-        rows[module].outputs.append(", ".join(str(tuple(tensor.shape)) for tensor in _tensors(output)))
+        rows[module].outputs.append(", ".join(str(tuple(tensor.shape)) for tensor in tensors_in(output)))
 
     hooks = [module.register_forward_hook(note) for module in rows]
     training = {module: module.training for module in rows}
@@ -121,14 +121,15 @@ def _call(model: Module, rows: dict[Module, Row], inputs: tuple[Any, ...], kwarg
             hook.remove()
 
 
-def _tensors(value: Any) -> Iterator[Any]:
+def tensors_in(value: Any) -> Iterator[rl.Tensor]:
+    """The tensors among nested lists, tuples and dicts."""
     if isinstance(value, rl.Tensor):
         yield value
     elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
+        yield from tensors_in(list(value.values()))
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _tensors(item)
+            yield from tensors_in(item)
 
 
 def _megabytes(nbytes: int) -> str:

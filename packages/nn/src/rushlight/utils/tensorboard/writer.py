@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.utils.tensorboard import summary
+from rushlight.utils.tensorboard._graph import graph
 from rushlight.utils.tensorboard._media import as_array, as_pixels, grid, png
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.plugins.projector.projector_config_pb2 import EmbeddingInfo, ProjectorConfig
@@ -467,6 +468,21 @@ class SummaryWriter:
                 run._add(record, None, None)
             for tag, value in metric_dict.items():
                 run.add_scalar(tag, value, global_step)
+
+    def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False) -> None:
+        """Adds the graph of a model: the operators that one call of it runs, in evaluation mode, with their shapes.
+
+        Args:
+            model: The model, a `Module`.
+            input_to_model: The argument of the call, or a tuple or list of them.
+            verbose: Whether the graph is printed too.
+        """
+        is_several = isinstance(input_to_model, (tuple, list))
+        args = tuple(input_to_model) if is_several else () if input_to_model is None else (input_to_model,)
+        found = graph(model, args)
+        if verbose:
+            print(found)
+        self._file_writer(self.log_dir).add_event(Event(graph_def=found.SerializeToString()))
 
     def flush(self) -> None:
         """Writes what waits to the files."""
