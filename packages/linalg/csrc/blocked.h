@@ -375,7 +375,10 @@ class Unitary {
   }
   // C (m, n) times it or its adjoint, from the left: LAPACK's ormqr.
   void apply(bool adjoint, int64_t n, T* c, int64_t ldc) {
-    over_columns(n, [&](int64_t begin, int64_t end) {
+    constexpr int64_t kAtOnce = 2 * kPanel;  // columns that stay in the cache
+    const int64_t pieces = std::max((n + kAtOnce - 1) / kAtOnce, std::min<int64_t>(api->num_threads(), n));
+    over_pieces(pieces, [&](int64_t piece) {
+      const int64_t begin = n * piece / pieces, end = n * (piece + 1) / pieces;
       for (int64_t i = 0; i < count(); ++i) {
         const int64_t block = adjoint ? i : count() - 1 - i;
         at(block).apply(adjoint, end - begin, c + begin * ldc + block * kPanel, ldc);

@@ -55,8 +55,7 @@ struct Reflector {
 template <class T>
 Reflector<T> reflect(int64_t n, T* x) {
   using R = Real<T>;
-  R squares(0);
-  for (int64_t i = 1; i < n; ++i) squares += std::norm(x[i]);
+  const R squares = sweeps<T>().squares(n - 1, x + 1);
   const bool scaled = !(squares < kNothing<R>);
   if (!scaled) std::fill(x + 1, x + n, T(0));
   const T alpha = x[0];

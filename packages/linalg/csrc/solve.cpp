@@ -314,9 +314,7 @@ Real<T> normalize(int64_t n, int64_t k, T* x) {
   using R = Real<T>;
   R largest(0);
   for (int64_t j = 0; j < k; ++j, x += n) {
-    R squares(0);
-    for (int64_t i = 0; i < n; ++i) squares += std::norm(x[i]);
-    const R length = std::sqrt(squares);
+    const R length = std::sqrt(sweeps<T>().squares(n, x));
     if (!(length > 0 && length < std::numeric_limits<R>::infinity())) return std::numeric_limits<R>::infinity();
     largest = std::max(largest, length);
     for (int64_t i = 0; i < n; ++i) x[i] /= length;
@@ -344,8 +342,7 @@ bool has_full_rank(int64_t m, int64_t n, Matrix<T> a, int64_t order, T* r, int64
     solve_triangle(false, op, false, order, kVectors, r, ld, x.data(), order);
     inverse = normalize(order, kVectors, x.data());
   }
-  for (int64_t j = 0; j < order; ++j)
-    for (int64_t i = 0; i <= j; ++i) bound += std::norm(r[j * ld + i]);
+  for (int64_t j = 0; j < order; ++j) bound += sweeps<T>().squares(j + 1, r + j * ld);
   if (inverse * std::sqrt(bound) * rcond * kDoubt < 1) return true;
   std::vector<T> v = vectors(n), w(static_cast<size_t>(m * kVectors));
   for (int step = 0; step < 4; ++step) {

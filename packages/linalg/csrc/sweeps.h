@@ -13,6 +13,8 @@ constexpr int64_t kPanelColumns = 8;  // the widest panel of LU, Cholesky and QR
 // are complex: products of complex numbers are then multiples of real vectors.
 template <class T, class R>
 struct SweepKernels {
+  // The sum of |x|^2 of n elements.
+  R (*squares)(int64_t n, const T* x);
   // LAPACK's getf2 of (m, n) for n <= kPanelColumns.
   int (*lu)(int64_t m, int64_t n, T* a, int64_t lda, int* pivots);
   // The first n <= kPanelColumns columns (m, n) of the Cholesky factor in place of those of the matrix, from the

@@ -88,6 +88,21 @@ RL_INLINE inline Vec<R> turned(Vec<R> x) {
   repeat<kLanes<R>>([&](auto i) RL_INLINE { sign[i.value] = i.value % 2 ? R(1) : R(-1); });
   return swapped * sign;
 }
+template <class R>
+R sum_of_squares(int64_t n, const R* x) {
+  Vec<R> sum{};
+  by_vectors<R>(0, n, [&](int64_t i, auto lanes) RL_INLINE {
+    const Vec<R> e = lanes.get(x + i);
+    sum += e * e;
+  });
+  return sum_lanes<R>(sum);
+}
+
+template <class R, int P, class T>
+R squares(int64_t n, const T* x) {
+  return sum_of_squares(n * P, reinterpret_cast<const R*>(x));
+}
+
 // ---- transposes
 
 template <class R, int P, class T>
@@ -460,16 +475,6 @@ void reflect_columns(int64_t m, const R* v, Number<R, P> tau, R* a, int64_t ld) 
   });
 }
 
-template <class R>
-R sum_of_squares(int64_t n, const R* x) {
-  Vec<R> sum{};
-  by_vectors<R>(0, n, [&](int64_t i, auto lanes) RL_INLINE {
-    const Vec<R> e = lanes.get(x + i);
-    sum += e * e;
-  });
-  return sum_lanes<R>(sum);
-}
-
 // A power of two by which squares of n numbers neither overflow nor vanish, unless the numbers are 0 beside the
 // largest.
 template <class R>
@@ -526,6 +531,7 @@ void fill(K& k) {
   k.lu = lu<R, P>;
   k.cholesky = cholesky<R, P>;
   k.qr = qr<R, P>;
+  k.squares = squares<R, P>;
   k.subtract = subtract<R, P>;
   k.transpose = transpose_elements<R, P>;
   k.hermitian = hermitian<R, P>;
