@@ -36,7 +36,8 @@ class ArrayAPI(Backend):
         return Memory(self.xp, nbytes)
 
     def view(self, buffer: Memory, dtype: str, shape: Any, strides: Any, offset: int) -> Array:
-        found = self.xp.dtype(dtype)
+        found = np.dtype(dtype)
+        self.xp.native_dtype(found)
         size = found.itemsize
         return Array(buffer, found, shape, [s // size for s in strides], offset // size)
 
@@ -53,7 +54,7 @@ class ArrayAPI(Backend):
         return self.xp.to_host(array.values())
 
     def cast(self, array: Array, dtype: str) -> Array:
-        return array.astype(self.xp.dtype(dtype))
+        return array.astype(dtype)
 
 
 def arrayapi_backend(name: str, namespace: ModuleType | str, device: Any = None) -> type[Backend]:

@@ -114,16 +114,21 @@ class Array:
         """The library's array of its elements."""
         elements, library = self.memory.read(self.dtype), self.xp.library
         if not self.is_contiguous():
-            return self.xp.native_take(elements, self.places())
+            return self.xp.native_take(elements, self.xp.from_host(self.places()))
         if self.size != elements.shape[0]:
             elements = elements[self.offset : self.offset + self.size]
         return library.reshape(elements, self.shape)
 
-    def places(self) -> Any:
-        """Where in memory its elements are, as an array of the library."""
-        axes = [np.arange(n) * s for n, s in zip(self.shape, self.strides, strict=True)]
-        grid = np.ix_(*axes) if axes else ()
-        return self.xp.from_host(np.asarray(sum(grid, np.full(self.shape, self.offset))))
+    def places(self) -> np.ndarray:
+        """Where in memory its elements are, on the host."""
+        return self._window(np.arange(self.memory.length(self.dtype)))
+
+    def _window(self, cells: np.ndarray) -> np.ndarray:
+        """The same view of an array of the host that has an element for each of the memory."""
+        if not self.size:
+            return np.empty(self.shape, cells.dtype)
+        strides = [s * cells.itemsize for s in self.strides]
+        return np.lib.stride_tricks.as_strided(cells[self.offset :], self.shape, strides)
 
     def is_contiguous(self) -> bool:
         """Whether the elements follow each other in memory."""
@@ -210,20 +215,40 @@ class Array:
         while value.ndim > len(shape) and value.shape[0] == 1:
             value = value[0]
         values = self.xp.library.reshape(value.broadcast_to(shape).values(), (-1,))
-        memory, size = self.memory, math.prod(shape)
-        if places is not None or not view.is_contiguous():
-            self._scatter(view.places() if places is None else places.values(), values)
-        elif size == memory.length(self.dtype):
+        if places is None:
+            view._write(values)
+        else:
+            self._scatter(places.values(), values)
+
+    def _write(self, values: Any) -> None:
+        """Gives the elements of a view new values, a native vector of them."""
+        memory, library, n = self.memory, self.xp.library, self.size
+        whole = memory.length(self.dtype)
+        if not n:
+            return
+        if not self.is_contiguous():
+            source = np.full(whole, -1)
+            self._window(source)[...] = np.arange(n).reshape(self.shape)
+            self._replace(self.xp.from_host(source), values)
+        elif n == whole:
             memory.write(values, self.dtype)
-        elif size:
+        else:
             old = memory.read(self.dtype)
-            memory.write(self.xp.library.concat([old[: view.offset], values, old[view.offset + size :]]), self.dtype)
+            memory.write(library.concat([old[: self.offset], values, old[self.offset + n :]]), self.dtype)
+
+    def _replace(self, source: Any, values: Any, change: str | None = None) -> None:
+        """Makes element i of memory `values[source[i]]`, or what `change` makes of both; -1 leaves it alone."""
+        library, xp = self.xp.library, self.xp
+        old, zero = self.memory.read(self.dtype), xp.native(0, INT64)
+        new = library.take(values, library.maximum(source, zero))
+        new = xp.native_call(change, self.dtype, old, new) if change else new
+        self.memory.write(library.where(source >= zero, new, old), self.dtype)
 
     def change_at(self, key: Any, value: Any, change: str) -> None:
         """Combines elements that a key selects with others by a ufunc, again where it selects one again."""
         view, places = self._select(key)
         value = self.xp.asarray(value, self.dtype)
-        where = view.places() if places is None else places.values()
+        where = self.xp.from_host(view.places()) if places is None else places.values()
         values = value.broadcast_to(where.shape).values()
         self._scatter(where, self.xp.library.reshape(values, (-1,)), change)
 
@@ -242,13 +267,11 @@ class Array:
             both = xp.native_call(change, self.dtype, values[:-step], values[step:])
             values = library.concat([values[:step], library.where(same, both, values[step:])])
             step *= 2
-        old = self.memory.read(self.dtype)
-        cells = xp.native_arange(old.shape[0])
-        last = library.searchsorted(places, cells, side="right") - xp.native(1, INT64)
-        last = library.maximum(last, xp.native(0, INT64))
-        new = library.take(values, last)
-        new = xp.native_call(change, self.dtype, old, new) if change else new
-        self.memory.write(library.where(library.take(places, last) == cells, new, old), self.dtype)
+        cells = xp.native_arange(self.memory.length(self.dtype))
+        none = xp.native(-1, INT64)
+        last = library.searchsorted(places, cells, side="right") + none
+        hit = library.take(places, library.maximum(last, xp.native(0, INT64))) == cells
+        self._replace(library.where(hit, last, none), values, change)
 
     def _select(self, key: Any) -> tuple[Array, Array | None]:
         """The view that a key selects; where there is none because of arrays in it, the places of its elements.
@@ -286,7 +309,7 @@ class Array:
         whole = sum(steps[1:], steps[0])
         chosen = whole.shape
         whole = whole.reshape(*chosen, *[1] * (len(shape) - front))
-        rest = self.xp.wrap(view.places(), INT64)
+        rest = self.xp.wrap(self.xp.from_host(view.places()))
         rest = rest.reshape(*shape[:front], *[1] * len(chosen), *shape[front:])
         return view, whole + rest
 

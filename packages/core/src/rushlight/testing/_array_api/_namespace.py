@@ -35,10 +35,8 @@ _STANDARD = {
 
 _ALIASES = {"abs": "absolute", "true_divide": "divide", "conj": "conjugate", "bitwise_not": "invert", "pow": "power"}
 
-_OF_BOOL = frozenset(
-    ("logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor")
-    + ("invert", "equal", "not_equal")
-)
+_OF_BOOL = {"bitwise_and", "bitwise_or", "bitwise_xor", "invert", "equal", "not_equal"}
+_OF_BOOL |= {"logical_and", "logical_or", "logical_xor", "logical_not"}
 """Ufuncs that the standard has for bool; others compute in uint8."""
 
 _ORDER = ("less", "less_equal", "greater", "greater_equal", "maximum", "minimum", "fmax", "fmin")
@@ -149,7 +147,8 @@ class Namespace:
         self.library = library
         self.device = device
         dtypes = library.__array_namespace_info__().dtypes(device=device)
-        self.dtypes = {np.dtype(each): dtype for each, dtype in dtypes.items()}
+        self._native = {np.dtype(each): dtype for each, dtype in dtypes.items()}
+        self._dtypes = {native: dtype for dtype, native in self._native.items()}
         self.fft = Fourier(self, "fft")
         self.linalg = LinearAlgebra(self, "linalg")
 
@@ -166,16 +165,13 @@ class Namespace:
 
     # -- arrays of the library, which the code below calls native
 
-    def dtype(self, name: str) -> np.dtype[Any]:
-        """NumPy's dtype of that name, if the library has it."""
-        found = next((dtype for dtype in self.dtypes if dtype.name == name), None)
-        if found is None:
-            raise NotImplementedError(f"{self.name}: not implemented for the dtype {name}. Convert to one that it has.")
-        return found
-
     def native_dtype(self, dtype: np.dtype[Any]) -> Any:
         """The library's dtype of the same name."""
-        return self.dtypes[self.dtype(dtype.name)]
+        if dtype not in self._native:
+            raise NotImplementedError(
+                f"{self.name}: not implemented for the dtype {dtype}. Convert to one that the device has."
+            )
+        return self._native[dtype]
 
     def native(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """An Array's or a number's elements in a dtype. Complex to real keeps the real part."""
@@ -216,7 +212,7 @@ class Namespace:
 
     def wrap(self, native: Any, dtype: np.dtype[Any] | None = None) -> Array:
         """The Array of the library's one, in another dtype where one is given."""
-        found = next(each for each, of_library in self.dtypes.items() if of_library == native.dtype)
+        found = self._dtypes[native.dtype]
         shape = tuple(native.shape)
         elements = self.library.reshape(native, (-1,))
         result = Array(Memory(self, math.prod(shape) * found.itemsize, elements, found), found, shape, row_major(shape))
