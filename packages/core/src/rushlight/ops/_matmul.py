@@ -347,7 +347,9 @@ def _tensordot(a: Any, b: Any, dims: Any) -> Any:
     k = int(np.prod([a.shape[d] for d in left], dtype=int))
     rows = int(np.prod([a.shape[d] for d in free_a], dtype=int))
     columns = int(np.prod([b.shape[d] for d in free_b], dtype=int))
-    product = mm.operator(a.permute([*free_a, *left]).reshape(rows, k), b.permute([*right, *free_b]).reshape(k, columns))
+    product = mm.operator(
+        a.permute([*free_a, *left]).reshape(rows, k), b.permute([*right, *free_b]).reshape(k, columns)
+    )
     return product.reshape([a.shape[d] for d in free_a] + [b.shape[d] for d in free_b])
 
 
