@@ -3,6 +3,7 @@
 import array
 import copy
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -195,3 +196,25 @@ def test_copies_and_pickles(dtype):
     assert copy.copy(x).data_ptr() == x.data_ptr()
     same = copy.deepcopy([x, x])
     assert same[0] is same[1]
+
+
+def test_a_device_as_a_context_is_the_default():
+    meta, elsewhere = torch.device("meta"), []
+    with meta as device:
+        assert device is meta
+        made = (torch.ones(2), torch.tensor([1.0]), torch.arange(3), torch.randn(2), torch.empty(1))
+        assert {x.device.type for x in made} == {"meta"}
+        assert torch.ones(2, device="cpu").device.type == "cpu"
+        with torch.device("cpu"):
+            assert torch.ones(2).device.type == "cpu"
+        thread = threading.Thread(target=lambda: elsewhere.append(torch.ones(2).device.type))
+        thread.start()
+        thread.join()
+        assert torch.ones(2).device.type == "meta"
+    assert torch.ones(2).device.type == "cpu"
+    assert elsewhere == ["cpu"]
+    with pytest.raises(KeyError), meta:
+        raise KeyError
+    assert torch.ones(2).device.type == "cpu"
+    with pytest.raises(RuntimeError, match="no context of a device is open"):
+        meta.__exit__(None, None, None)

@@ -95,20 +95,39 @@ PyObject* reduce(PyObject* self, PyObject*) {
   return Py_BuildValue("O(N)", g_device_type, PyUnicode_FromString(device_text(value_of(self)).c_str()));
 }
 
+// `with device:` makes it the default; contexts nest.
+thread_local std::vector<Device> t_outer;
+PyObject* enter(PyObject* self, PyObject*) {
+  return guard<PyObject*>(nullptr, [&] {
+    t_outer.push_back(g_default_device);
+    g_default_device = value_of(self);
+    return Py_NewRef(self);
+  });
+}
+PyObject* leave(PyObject*, PyObject*) {
+  if (t_outer.empty()) return PyErr_Format(PyExc_RuntimeError, "device.__exit__: no context of a device is open.");
+  g_default_device = t_outer.back();
+  t_outer.pop_back();
+  Py_RETURN_NONE;
+}
+
 PyGetSetDef getset[] = {{"type", get_type, nullptr, "The device type, as 'cpu'.", nullptr},
                         {"index", get_index, nullptr, "Which device of the type, or None.", nullptr},
                         {}};
-PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {}};
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(make)},
-    {Py_tp_repr, reinterpret_cast<void*>(repr)},
-    {Py_tp_str, reinterpret_cast<void*>(str)},
-    {Py_tp_hash, reinterpret_cast<void*>(hash)},
-    {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
-    {Py_tp_getset, getset},
-    {Py_tp_methods, methods},
-    {Py_tp_doc, const_cast<char*>("Where a tensor lives: a device type and, where there are several, an index.")},
-    {}};
+PyMethodDef methods[] = {{"__enter__", enter, METH_NOARGS, "Makes it the default device of this thread."},
+                         {"__exit__", leave, METH_VARARGS, "Makes the one before the default again."},
+                         {"__reduce__", reduce, METH_NOARGS, nullptr},
+                         {}};
+PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
+                       {Py_tp_repr, reinterpret_cast<void*>(repr)},
+                       {Py_tp_str, reinterpret_cast<void*>(str)},
+                       {Py_tp_hash, reinterpret_cast<void*>(hash)},
+                       {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+                       {Py_tp_getset, getset},
+                       {Py_tp_methods, methods},
+                       {Py_tp_doc, const_cast<char*>("Where a tensor lives: a device type and, where there are "
+                                                     "several, an index. As a context it is the default.")},
+                       {}};
 PyType_Spec spec = {"rushlight.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, slots};
 
 PyObject* new_device_object(Device d) {

@@ -10,7 +10,7 @@ namespace rl {
 
 PyTypeObject* g_tensor_type = nullptr;
 DType g_default_dtype = DType::Float32;
-Device g_default_device{kCPU, -1};
+thread_local Device g_default_device{kCPU, -1};
 
 // ---- allocation
 

@@ -128,7 +128,7 @@ void note_origin(uint8_t type);  // to the exception that is set
 void add_tensor_attribute(const char* name, PyObject* descriptor);
 
 extern DType g_default_dtype;
-extern Device g_default_device;
+extern thread_local Device g_default_device;
 
 // Small growable list of dimensions, on the stack for usual ranks.
 struct Dims {
