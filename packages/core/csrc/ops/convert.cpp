@@ -1,4 +1,5 @@
 // to() and its kin: composites that return the tensor itself where nothing changes.
+#include "blocking.h"
 #include "view.h"
 
 namespace rl {
@@ -43,12 +44,14 @@ PyObject* to_dtype_kernel(Call& c) {
 // to.device(self, device, dtype, non_blocking, copy, *, memory_format)
 PyObject* to_device_kernel(Call& c) {
   Tensor* t = c.args[0].tensor;
+  NonBlocking copies(c.args[3].to_bool());
   return converted(t, c.args[2].none() ? t->dtype : c.args[2].dtype,
                    c.args[1].none() ? t->device : resolve(c.args[1].device), c.args[4].to_bool(), c.args[5]);
 }
 
 // to.other(self, other, non_blocking, copy, *, memory_format)
 PyObject* to_other_kernel(Call& c) {
+  NonBlocking copies(c.args[2].to_bool());
   return converted(c.args[0].tensor, c.args[1].tensor->dtype, c.args[1].tensor->device, c.args[3].to_bool(), c.args[4]);
 }
 

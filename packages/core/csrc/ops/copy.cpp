@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
+#include "blocking.h"
 #include "ops.h"
 
 namespace rl {
@@ -127,6 +129,11 @@ static Ref<Tensor> to_host(Tensor* from) {
   return t;
 }
 
+static thread_local bool t_non_blocking = false;
+
+NonBlocking::NonBlocking(bool on) : before_(std::exchange(t_non_blocking, on)) {}
+NonBlocking::~NonBlocking() { t_non_blocking = before_; }
+
 void copy_into(Tensor* to, const Tensor* from_) {
   auto* from = const_cast<Tensor*>(from_);
   require_strided(from, "a copy in memory");
@@ -174,11 +181,15 @@ void copy_into(Tensor* to, const Tensor* from_) {
   }
   const uint8_t type = to->device.type;
   Ref<> source;
+  const int index = to->device.index;
   if (from->device == to->device) {
     source = Ref<>(array_of(from));
+  } else if (from->device.type == type) {
+    Ref<> array(array_of(from));
+    source = backend_call(type, "transfer", "(Oi)", array.get(), index);
   } else {
     Ref<> host(array_of(from->is_cpu() ? from : to_host(from).get()));
-    source = backend_call(type, "from_host", "(Oi)", host.get(), static_cast<int>(to->device.index));
+    source = backend_call(type, t_non_blocking ? "from_host_later" : "from_host", "(Oi)", host.get(), index);
   }
   if (from->dtype != to->dtype) source = backend_call(type, "cast", "(Os)", source.get(), name(to->dtype));
   Ref<> target(array_of(to));
@@ -268,6 +279,7 @@ static PyObject* clone_kernel(Call& c) {
 }
 
 static PyObject* copy_kernel(Call& c) {
+  NonBlocking copies(c.args[2].to_bool());
   copy_into(c.args[0].tensor, c.args[1].tensor);
   return Py_NewRef(object(c.args[0].tensor));
 }

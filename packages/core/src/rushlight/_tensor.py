@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _C
+from . import _C, _registry
 
 _LEGACY_NAMES = {
     _C.uint8: "Byte",
@@ -179,7 +179,7 @@ def cpu(self: Any, memory_format: Any = _C.preserve_format) -> Any:
 
 def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = _C.preserve_format) -> Any:
     """The tensor on a CUDA device, by default the current one."""
-    return self.to("cuda" if device is None else device, memory_format=memory_format)
+    return self.to("cuda" if device is None else device, non_blocking=non_blocking, memory_format=memory_format)
 
 
 def array_wrap(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -216,17 +216,28 @@ def share_memory_(self: Any) -> Any:
 
 
 def is_pinned(self: Any, device: Any = None) -> bool:
-    """Whether the memory is page-locked for a CUDA device, which no memory of this build is."""
-    return False
+    """Whether the memory is page-locked: see `pin_memory`."""
+    backend: Any = _registry.opened.get("cuda")
+    return backend is not None and self.device.type == "cpu" and backend.is_pinned(self.untyped_storage().data_ptr())
 
 
 def pin_memory(self: Any, device: Any = None) -> Any:
-    """A copy in page-locked memory.
+    """A copy in page-locked memory of the host, from which `to("cuda", non_blocking=True)` copies in the background.
 
     Raises:
-        RuntimeError: There is no accelerator to lock memory for.
+        RuntimeError: There is no accelerator to lock memory for, or the tensor is not on the CPU.
     """
-    raise RuntimeError("Cannot access accelerator device when none is available: pin_memory() needs one.")
+    from . import cuda
+
+    if not cuda.is_available():
+        raise RuntimeError("Cannot access accelerator device when none is available: pin_memory() needs one.")
+    if self.device.type != "cpu":
+        raise RuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")
+    if is_pinned(self):
+        return self
+    memory: Any = _registry.open_backend("cuda")
+    pinned = _C.from_numpy(memory.pin(max(self.nbytes, 1)))[: self.nbytes]
+    return pinned.view(self.dtype).reshape(self.shape).copy_(self)
 
 
 def array_namespace(self: Any, *, api_version: str | None = None) -> Any:

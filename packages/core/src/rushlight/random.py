@@ -65,17 +65,26 @@ def set_rng_state(new_state: Tensor) -> None:
 
 @contextmanager
 def fork_rng(devices: Iterable[int] | None = None, enabled: bool = True) -> Iterator[None]:
-    """Gives the default generator its present state back on leaving.
+    """Gives the default generator, and those of GPUs, their present states back on leaving.
 
     Args:
-        devices: Accepted for PyTorch's sake: every device draws from the default generator.
+        devices: Indices of GPUs; all of them by default. Other devices without a generator of their own draw from the
+            default one.
         enabled: False does nothing.
     """
     if not enabled:
         yield
         return
-    state = get_rng_state()
+    state, states = get_rng_state(), {}
+    if devices is not None or "cuda" in _registry.opened:
+        from . import cuda
+
+        states = {
+            index: cuda.get_rng_state(index) for index in (range(cuda.device_count()) if devices is None else devices)
+        }
     try:
         yield
     finally:
         set_rng_state(state)
+        for index, kept in states.items():
+            cuda.set_rng_state(kept, index)

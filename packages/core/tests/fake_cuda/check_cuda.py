@@ -1,6 +1,9 @@
 """The CUDA backend over the CuPy beside this file: `test_cuda` runs it in a process of its own, where that is CuPy."""
 
+import gc
+
 import cupy
+import numpy as np
 import nvrtc
 import pytest
 
@@ -12,6 +15,222 @@ from rushlight.testing.conformance import Case, all_ops, tensors
 DTYPES = [torch.float32, torch.int64, torch.bool, torch.complex64, torch.float16]
 CASES = [Case(op, dtype) for op in all_ops() if op.array_kernel for dtype in DTYPES]
 TOLERANCE = {torch.float16: {"rtol": 4e-3, "atol": 1e-3}}
+
+
+@pytest.fixture
+def log():
+    """What the driver is asked in a test."""
+    cupy.cuda.log.clear()
+    yield cupy.cuda.log
+    torch.cuda.set_device(0)
+
+
+def test_an_operator_is_one_kernel(log):
+    x = torch.linspace(-2, 2, 100, device="cuda")
+    y, cpu = torch.rand(100, device="cuda"), x.cpu()
+    log.clear()
+    result = torch.special.xlogy(x, y) if hasattr(torch, "special") else torch.hypot(x, y)
+    assert [each[0] for each in log] == ["launch"]
+    assert result.device == x.device
+    log.clear()
+    assert_close(torch.sigmoid(x).cpu(), torch.sigmoid(cpu))
+    assert [each[0] for each in log] == ["launch"]
+    numbers = len(cupy_kernels())
+    for factor in (2.5, 3.5):
+        assert_close((x * factor).cpu(), cpu * factor)
+    assert len(cupy_kernels()) <= numbers + 1, "a number is part of the text of a kernel"
+
+
+def cupy_kernels():
+    return torch.plugin.backend("cuda").launcher._kernels
+
+
+def test_writes_do_not_change_what_was_asked_for_before():
+    from rushlight.cuda import _fused
+
+    session = _fused.Session(torch.plugin.backend("cuda").launcher)
+    x = session.wrap(cupy.asarray(np.arange(4.0)))
+    later = x * 2
+    x[0] = 100
+    assert later.array().get().tolist() == [0, 2, 4, 6]
+    flipped = (x[::-1] + 1).array().get()
+    assert flipped.tolist() == [4, 3, 2, 101]
+
+
+def test_devices(log):
+    assert torch.cuda.is_available()
+    assert torch.cuda.device_count() == 2
+    assert torch.cuda.get_device_name(1) == "Fake GPU"
+    assert torch.cuda.get_device_capability() == (9, 0)
+    assert torch.cuda.is_bf16_supported()
+    with torch.cuda.device(1):
+        assert torch.cuda.current_device() == 1
+        assert torch.ones(2, device="cuda").device == torch.device("cuda", 1)
+    assert torch.cuda.current_device() == 0
+    with torch.cuda.device_of(torch.ones(1, device="cuda:1")):
+        assert torch.cuda.current_device() == 1
+    with torch.cuda.device_of(torch.ones(1)):
+        assert torch.cuda.current_device() == 0
+    x = torch.arange(6.0, device="cuda:1").reshape(2, 3)
+    assert (x.t() * 2 + 1).device == torch.device("cuda", 1), "an operator leaves the GPU of its arguments"
+    assert x.t().to("cuda:0").cpu().tolist() == x.t().tolist()
+    assert torch.cuda.can_device_access_peer(0, 1)
+    with pytest.raises(ValueError, match="no GPU 2"):
+        torch.cuda.can_device_access_peer(0, 2)
+    with pytest.raises(RuntimeError):
+        x + torch.ones(2, 3, device="cuda:0")
+
+
+def test_streams_and_events(log):
+    side = torch.cuda.Stream()
+    assert torch.cuda.current_stream() == torch.cuda.default_stream() != side
+    before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    with torch.cuda.stream(side):
+        assert torch.cuda.current_stream() == side
+        before.record()
+        torch.ones(3, device="cuda") * 2
+        after.record()
+    assert ("launch", side.cuda_stream) in log
+    assert ("record", side.cuda_stream) in log
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+    after.synchronize()
+    assert after.query()
+    assert before.elapsed_time(after) >= 0
+    torch.cuda.current_stream().wait_stream(side)
+    assert log[-1] == ("wait", torch.cuda.default_stream().cuda_stream)
+    side.synchronize()
+    assert side.query()
+    assert torch.cuda.ExternalStream(side.cuda_stream) == side
+
+
+def test_memory():
+    gc.collect()
+    torch.cuda.reset_peak_memory_stats()
+    start = torch.cuda.memory_allocated()
+    x = torch.empty(1 << 20, device="cuda")
+    assert torch.cuda.memory_allocated() - start == 1 << 22
+    del x
+    gc.collect()
+    assert torch.cuda.memory_allocated() == start
+    assert torch.cuda.max_memory_allocated() >= start + (1 << 22)
+    assert torch.cuda.memory_reserved() >= 1 << 22
+    torch.cuda.empty_cache()
+    assert torch.cuda.memory_reserved() == start
+    torch.cuda.reset_peak_memory_stats()
+    assert torch.cuda.max_memory_allocated() == start
+    assert "allocated_bytes" in torch.cuda.memory_summary()
+    assert torch.cuda.mem_get_info()[1] == 2**34
+    address = torch.cuda.caching_allocator_alloc(100)
+    torch.cuda.caching_allocator_delete(address)
+    with pytest.raises(ValueError, match="no memory was lent"):
+        torch.cuda.caching_allocator_delete(address)
+    torch.cuda.set_per_process_memory_fraction(2**-12)
+    with pytest.raises((RuntimeError, MemoryError)):
+        torch.empty(1 << 24, device="cuda")
+    torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+def test_pinned_memory_and_copies_that_do_not_wait(log):
+    x = torch.arange(6.0).reshape(2, 3)
+    assert not x.is_pinned()
+    pinned = x.pin_memory()
+    assert pinned.is_pinned()
+    assert pinned.t().is_pinned()
+    assert pinned.pin_memory() is pinned
+    assert pinned.tolist() == x.tolist()
+    assert x.to("cuda").tolist() == x.tolist()
+    assert ("set", 0) not in log
+    for later in (pinned.to("cuda", non_blocking=True), pinned.cuda(non_blocking=True)):
+        assert later.tolist() == x.tolist()
+    target = torch.empty(2, 3, device="cuda")
+    target.copy_(pinned, non_blocking=True)
+    assert log.count(("set", 0)) == 3
+    assert target.tolist() == x.tolist()
+    with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
+        target.pin_memory()
+
+
+def test_random_numbers():
+    torch.manual_seed(5)
+    first = torch.randn(1000, device="cuda"), torch.rand(1000, device="cuda")
+    torch.manual_seed(5)
+    again = (
+        torch.cat([torch.randn(400, device="cuda"), torch.randn(600, device="cuda")]),
+        torch.rand(1000, device="cuda"),
+    )
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True)), "a stream depends on how it is split"
+    assert abs(first[0].mean().item()) < 0.15
+    assert abs(first[0].std().item() - 1) < 0.1
+    assert 0 <= first[1].min().item() < 0.02
+    assert 0.98 < first[1].max().item() < 1
+    assert torch.equal(torch.rand(9, device="cuda:1"), torch.rand(9, device="cuda:1")) is False
+    state = torch.cuda.get_rng_state()
+    assert state.shape == (16,)
+    x = torch.rand(3, device="cuda")
+    torch.cuda.set_rng_state(state)
+    assert torch.equal(torch.rand(3, device="cuda"), x)
+    with torch.random.fork_rng():
+        torch.rand(3, device="cuda")
+    assert torch.equal(torch.cuda.get_rng_state_all()[1], torch.cuda.default_generators[1].get_state())
+    torch.cuda.manual_seed_all(7)
+    assert torch.equal(torch.rand(3, device="cuda:1").cpu(), torch.rand(3, device="cuda").cpu())
+    assert torch.cuda.initial_seed() == 7
+    generator = torch.Generator(algorithm="philox4x32-10").manual_seed(7)
+    torch.cuda.manual_seed(7)
+    assert torch.equal(torch.rand(3, device="cuda"), torch.empty(3, device="cuda").uniform_(generator=generator))
+    assert 0.2 < torch.empty(1000, device="cuda").bernoulli_(0.3).mean().item() < 0.4
+
+
+def test_graphs(log):
+    x = torch.ones(4, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        assert torch.cuda.is_current_stream_capturing()
+        x * 2
+    assert not torch.cuda.is_current_stream_capturing()
+    before = sum(each[0] == "launch" for each in log)
+    graph.replay()
+    assert sum(each[0] == "launch" for each in log) == 2 * before
+    graph.reset()
+    with pytest.raises(RuntimeError, match="without a preceding successful capture"):
+        graph.replay()
+    with pytest.raises(RuntimeError, match="non-default stream"):
+        graph.capture_begin()
+
+
+def test_copies_between_gpus():
+    x = torch.arange(6.0, device="cuda").reshape(3, 2)
+    parts = torch.cuda.comm.scatter(x, [0, 1])
+    assert [part.device.index for part in parts] == [0, 1]
+    assert torch.cuda.comm.gather(parts, destination=0).tolist() == x.tolist()
+    assert torch.cuda.comm.gather(parts, destination="cpu").device.type == "cpu"
+    copies = torch.cuda.comm.broadcast(x, [0, 1])
+    assert torch.cuda.comm.reduce_add(copies, 1).tolist() == (x * 2).tolist()
+    both = torch.cuda.comm.reduce_add_coalesced(torch.cuda.comm.broadcast_coalesced([x, x + 1], [0, 1]))
+    assert [each.tolist() for each in both] == [(x * 2).tolist(), (x * 2 + 2).tolist()]
+    with pytest.raises(RuntimeError, match="Exactly one of"):
+        torch.cuda.comm.broadcast(x)
+    with pytest.raises(ValueError, match="one shape"):
+        torch.cuda.comm.reduce_add([x, x[0]])
+
+
+def test_deterministic_algorithms():
+    dense = torch.rand(2, 3, 4, device="cuda")
+    sparse = torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]], device="cuda").expand(2, 2, 3).contiguous().to_sparse()
+    expected = sparse.to_dense().cpu() @ dense.cpu()
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert_close(torch.bmm(sparse, dense).cpu(), expected)
+        with pytest.raises(RuntimeError, match="kthvalue does not have a deterministic implementation"):
+            torch.rand(5, device="cuda").kthvalue(2)
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_ranges_of_profilers(log):
+    with torch.cuda.nvtx.range("step {}", 3):
+        torch.cuda.nvtx.mark("here")
+    assert log == [("push", "step 3"), ("mark", "here"), ("pop",)]
 
 
 def results(case, device):

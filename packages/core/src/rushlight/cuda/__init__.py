@@ -4,6 +4,7 @@ from pkgutil import extend_path as _extend_path
 
 from .._areas import getter as _getter
 from .._public import claim as _claim
+from . import comm as comm, nvtx as nvtx
 from ._device import (
     can_device_access_peer as can_device_access_peer,
     current_blas_handle as current_blas_handle,
@@ -21,22 +22,34 @@ from ._device import (
     set_device as set_device,
     synchronize as synchronize,
 )
+from ._graphs import (
+    CUDAGraph as CUDAGraph,
+    graph as graph,
+    graph_pool_handle as graph_pool_handle,
+    is_current_stream_capturing as is_current_stream_capturing,
+)
 from ._memory import (
+    caching_allocator_alloc as caching_allocator_alloc,
+    caching_allocator_delete as caching_allocator_delete,
     empty_cache as empty_cache,
+    ipc_collect as ipc_collect,
     max_memory_allocated as max_memory_allocated,
+    max_memory_cached as max_memory_cached,
     max_memory_reserved as max_memory_reserved,
+    mem_get_info as mem_get_info,
     memory_allocated as memory_allocated,
+    memory_cached as memory_cached,
     memory_reserved as memory_reserved,
     memory_stats as memory_stats,
     memory_stats_as_nested_dict as memory_stats_as_nested_dict,
     memory_summary as memory_summary,
     reset_accumulated_memory_stats as reset_accumulated_memory_stats,
     reset_max_memory_allocated as reset_max_memory_allocated,
+    reset_max_memory_cached as reset_max_memory_cached,
     reset_peak_memory_stats as reset_peak_memory_stats,
     set_per_process_memory_fraction as set_per_process_memory_fraction,
 )
 from ._random import (
-    default_generators as default_generators,
     get_rng_state as get_rng_state,
     get_rng_state_all as get_rng_state_all,
     initial_seed as initial_seed,
@@ -50,6 +63,7 @@ from ._random import (
 from ._streams import (
     CudaError as CudaError,
     Event as Event,
+    ExternalStream as ExternalStream,
     Stream as Stream,
     StreamContext as StreamContext,
     current_stream as current_stream,
@@ -59,6 +73,15 @@ from ._streams import (
 )
 
 __path__ = _extend_path(__path__, __name__)
-__getattr__ = _getter(__name__)  # rushlight.cuda.amp
+_area = _getter(__name__)  # rushlight.cuda.amp
+
+
+def __getattr__(name: str) -> object:
+    if name == "default_generators":  # known once the GPUs are
+        from ._random import generators
+
+        return generators()
+    return _area(name)
+
 
 _claim(globals())

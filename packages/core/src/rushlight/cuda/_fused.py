@@ -7,6 +7,7 @@ An array kernel gets `Deferred` arrays and a `Namespace`. Elementwise functions 
 from __future__ import annotations
 
 import importlib
+import math
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -120,10 +121,16 @@ class Deferred(Expression):
             self.shape, self.dtype = array.shape, array.dtype
 
     @classmethod
+    def of(cls, session: Session, shape: tuple[int, ...], dtype: np.dtype, node: Node) -> Self:
+        """An expression that `node` computes, which may have no array among its arguments."""
+        result = cls(session, None)
+        result.shape, result.dtype, result.node = shape, dtype, node
+        return result
+
+    @classmethod
     def put_off(cls, shape: tuple[int, ...], dtype: np.dtype, node: Node) -> Self:
         arrays = [each for each in node.arguments if isinstance(each, Deferred)]
-        result = cls(arrays[0].session, None)
-        result.shape, result.dtype, result.node = shape, dtype, node
+        result = cls.of(arrays[0].session, shape, dtype, node)
         result.depth = 1 + sum(array.depth for array in arrays)
         result.session.pending.append(weakref.ref(result))
         if result.depth > LARGEST:
@@ -148,9 +155,12 @@ class Deferred(Expression):
 
     # -- what kernels read of it
 
+    def _runs_back(self) -> bool:
+        return any(step < 0 for step in self.array().strides)
+
     @property
     def buffer(self) -> Any:
-        return self.array()
+        return self.session.cupy.ascontiguousarray(self.array()) if self._runs_back() else self.array()
 
     @property
     def device(self) -> Any:
@@ -158,9 +168,9 @@ class Deferred(Expression):
 
     @property
     def strides(self) -> Any:  # type: ignore[override]
-        if any(step < 0 for step in self.array().strides):
-            self._array = self.session.cupy.ascontiguousarray(self._array)
-        return tuple(step // self.dtype.itemsize for step in self._array.strides)
+        if self._runs_back():  # kernels read a copy
+            return tuple(math.prod(self.shape[d + 1 :]) for d in range(self.ndim))
+        return tuple(step // self.dtype.itemsize for step in self.array().strides)
 
     # -- as an array
 
@@ -314,9 +324,23 @@ class Namespace:
 
 
 def compute(launcher: Launcher, kernel: Callable[..., Any], *args: Any) -> Any:
-    """Runs an array kernel with CuPy's arrays; `Backend.compute` says how."""
+    """Runs an array kernel with CuPy's arrays, on their GPU; `Backend.compute` says how."""
     session = Session(launcher)
-    return computed(kernel(Namespace(session, launcher.cupy), *session.wrap(args)))
+    namespace = Namespace(session, launcher.cupy)
+    array = first_array(args, launcher.cupy.ndarray)
+    if array is None or array.device.id == launcher.cupy.cuda.runtime.getDevice():
+        return computed(kernel(namespace, *session.wrap(args)))
+    with array.device:
+        return computed(kernel(namespace, *session.wrap(args)))
+
+
+def first_array(values: Sequence[Any], kind: type) -> Any:
+    """The first array in nested sequences; None where there is none."""
+    for value in values:
+        found = first_array(value, kind) if isinstance(value, (tuple, list)) else value
+        if isinstance(found, kind):
+            return found
+    return None
 
 
 def cast(launcher: Launcher, array: Any, dtype: np.dtype) -> Any:

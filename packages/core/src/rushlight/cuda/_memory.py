@@ -121,3 +121,73 @@ def empty_cache() -> None:
     """Gives unused memory of CuPy's pool back to the driver."""
     if is_initialized():
         open_backend().pool().free_all_blocks()
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Free and all bytes of a GPU, as the driver counts them."""
+    backend = open_backend()
+    with device_context(index_of(device)):
+        free, total = backend.xp.cuda.runtime.memGetInfo()
+    return int(free), int(total)
+
+
+def memory_cached(device: Any = None) -> int:
+    """Deprecated name of `memory_reserved`."""
+    _renamed("memory_cached", "memory_reserved")
+    return memory_reserved(device)
+
+
+def max_memory_cached(device: Any = None) -> int:
+    """Deprecated name of `max_memory_reserved`."""
+    _renamed("max_memory_cached", "max_memory_reserved")
+    return max_memory_reserved(device)
+
+
+def reset_max_memory_cached(device: Any = None) -> None:
+    """`reset_peak_memory_stats`, which resets all peaks."""
+    warnings.warn(
+        "torch.cuda.reset_max_memory_cached now calls torch.cuda.reset_peak_memory_stats, which resets all peaks.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    reset_peak_memory_stats(device)
+
+
+def _renamed(old: str, new: str) -> None:
+    warnings.warn(f"torch.cuda.{old} has been renamed to torch.cuda.{new}", FutureWarning, stacklevel=3)
+
+
+_lent: dict[int, Any] = {}
+
+
+def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> int:
+    """The address of memory of CuPy's pool, for other libraries; `caching_allocator_delete` gives it back.
+
+    Args:
+        size: Bytes.
+        device: As in `memory_stats`.
+        stream: A `Stream`, or its handle, whose work uses it; by default the current one.
+    """
+    from ._streams import ExternalStream, StreamContext
+
+    backend = open_backend()
+    with device_context(index_of(device)):
+        on = ExternalStream(stream, device) if isinstance(stream, int) else stream
+        with StreamContext(on):
+            memory = backend.xp.cuda.alloc(size)
+    _lent[int(memory.ptr)] = memory
+    return int(memory.ptr)
+
+
+def caching_allocator_delete(mem_ptr: int) -> None:
+    """Gives back memory of `caching_allocator_alloc`.
+
+    Raises:
+        ValueError: It is no such memory.
+    """
+    if _lent.pop(mem_ptr, None) is None:
+        raise ValueError(f"caching_allocator_delete: no memory was lent there, got mem_ptr={mem_ptr}.")
+
+
+def ipc_collect() -> None:
+    """Does nothing: no memory of a GPU is shared between processes."""

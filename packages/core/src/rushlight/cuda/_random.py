@@ -1,47 +1,52 @@
-"""Seeds and states of the GPUs' random numbers: every device draws from the default generator."""
+"""Seeds and states of the GPUs' random numbers: each GPU has a Philox generator of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from .. import random
-from .._C import Tensor, default_generator
-from ._device import device_count, index_of, is_available, open_backend
+from .._C import Generator, Tensor
+from ._device import current_device, device_count, index_of, is_available, open_backend
 
-default_generators: tuple[Any, ...] = ()
-"""A generator a GPU in PyTorch; empty here, since all devices draw from `rushlight.default_generator`."""
+
+def generators() -> tuple[Generator, ...]:
+    """The generator of each GPU; none where there is no GPU."""
+    return open_backend().generators if is_available() else ()
 
 
 def manual_seed(seed: int) -> None:
     """Seeds the current GPU's random generator; nothing happens where there is no GPU."""
     if is_available():
-        open_backend().manual_seed(seed)
+        generators()[current_device()].manual_seed(int(seed))
 
 
-manual_seed_all = manual_seed
+def manual_seed_all(seed: int) -> None:
+    """Seeds the random generators of all GPUs; nothing happens where there is none."""
+    for generator in generators():
+        generator.manual_seed(int(seed))
 
 
 def seed() -> None:
-    """Seeds from the system's entropy; nothing happens where there is no GPU."""
+    """Seeds the current GPU's random generator from the system's entropy; nothing happens where there is no GPU."""
     if is_available():
-        random.seed()
+        generators()[current_device()].seed()
 
 
-seed_all = seed
+def seed_all() -> None:
+    """Seeds the random generators of all GPUs with one number from the system's entropy."""
+    if is_available():
+        manual_seed_all(generators()[0].seed())
 
 
 def initial_seed() -> int:
-    """The seed that the random numbers started from."""
-    open_backend()
-    return default_generator.initial_seed()
+    """The seed that the current GPU's random numbers started from."""
+    return open_backend().generators[current_device()].initial_seed()
 
 
 def get_rng_state(device: Any = "cuda") -> Tensor:
-    """The state of the generator that a GPU draws from, a uint8 tensor."""
-    open_backend()
-    index_of(device)
-    return default_generator.get_state()
+    """The state of a GPU's generator: a uint8 tensor of the host with seed and offset, in PyTorch's format."""
+    backend = open_backend()
+    return backend.generators[index_of(device)].get_state()
 
 
 def get_rng_state_all() -> list[Tensor]:
@@ -52,8 +57,7 @@ def get_rng_state_all() -> list[Tensor]:
 def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
     """Goes on from a state that `get_rng_state` returned; nothing happens where there is no GPU."""
     if is_available():
-        index_of(device)
-        default_generator.set_state(new_state)
+        generators()[index_of(device)].set_state(new_state)
 
 
 def set_rng_state_all(new_states: Iterable[Tensor]) -> None:

@@ -20,7 +20,7 @@ class CudaError(RuntimeError):
         super().__init__(f"{runtime.getErrorString(code)} ({code})")
 
 
-def _cuda(what: str) -> Any:
+def need_cuda(what: str) -> Any:
     """CuPy's `cuda` module, or PyTorch's error for a build without GPUs."""
     if not is_available():
         raise RuntimeError(f"torch.cuda.{what} requires CUDA support. `rushlight.cuda.is_available()` is False.")
@@ -40,7 +40,9 @@ class Event:
     """
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
-        self._event = _cuda("Event").Event(block=blocking, disable_timing=not enable_timing, interprocess=interprocess)
+        self._event = need_cuda("Event").Event(
+            block=blocking, disable_timing=not enable_timing, interprocess=interprocess
+        )
 
     def record(self, stream: Stream | None = None) -> None:
         """Puts the mark at the end of a stream, the current one where it is None."""
@@ -50,13 +52,18 @@ class Event:
         """Makes what is put into a stream from now on wait for the mark."""
         (stream or current_stream())._stream.wait_event(self._event)
 
+    @property
+    def cuda_event(self) -> int:
+        """The handle, for other libraries."""
+        return int(self._event.ptr)
+
     def query(self) -> bool:
         """Whether all work before the mark is done."""
         return bool(self._event.done)
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds from this mark to another."""
-        return float(_cuda("Event").get_elapsed_time(self._event, end_event._event))
+        return float(need_cuda("Event").get_elapsed_time(self._event, end_event._event))
 
     def synchronize(self) -> None:
         """Waits for all work before the mark."""
@@ -75,7 +82,7 @@ class Stream:
     """
 
     def __init__(self, device: Any = None, priority: int = 0) -> None:
-        cuda = _cuda("Stream")
+        cuda = need_cuda("Stream")
         with device_context(index_of(device)):
             self._take(cuda.Stream(non_blocking=True, priority=priority))
 
@@ -122,6 +129,20 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
+
+
+class ExternalStream(Stream):
+    """A stream that another library made, which must outlive this object.
+
+    Args:
+        stream_ptr: Its handle as an int.
+        device: Index, string or `rushlight.device`; the current GPU where it is None.
+    """
+
+    def __init__(self, stream_ptr: int, device: Any = None) -> None:
+        cuda = need_cuda("ExternalStream")
+        with device_context(index_of(device)):
+            self._take(cuda.ExternalStream(stream_ptr, index_of(device)))
 
 
 def current_stream(device: Any = None) -> Stream:

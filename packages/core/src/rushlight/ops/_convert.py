@@ -18,7 +18,7 @@ Args:
     dtype: Dtype of the result.
     device: Where the result lives.
     other: A tensor whose dtype and device to take.
-    non_blocking: Accepted for compatibility; copies are complete when the call returns.
+    non_blocking: Whether a copy from the host to a device may go on after the call returned.
     copy: Whether to copy even where nothing changes.
     memory_format: Order of memory of the result; by default that of the input.
 

@@ -35,7 +35,7 @@ copy_ = (
 
     Args:
         src: Tensor whose shape broadcasts to this one's, of any dtype, on any device.
-        non_blocking: Accepted for PyTorch's sake; the copy is done on return.
+        non_blocking: Whether a copy from the host to a device may go on after the call returned.
 
     Returns:
         This tensor.

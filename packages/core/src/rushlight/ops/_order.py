@@ -324,6 +324,7 @@ kthvalue = (
         family=REDUCTION,
         doc="The `k`-th smallest element along `dim`, counted from 1, and its index.",
     )
+    .nondeterministic("cuda")
     .array(lambda xp, x, k, dim, keepdim: _picked(xp, x, dim, keepdim, k - 1))
     .grad(self=_AT_REDUCED_PLACE)
     .samples(

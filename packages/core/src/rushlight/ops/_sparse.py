@@ -21,6 +21,17 @@ def _late(name: str) -> Callable[..., Any]:
     return call
 
 
+def _arrays(name: str) -> Callable[..., Any]:
+    """The same for an array kernel of `rushlight.sparse._arrays`."""
+
+    def call(*args: Any) -> Any:
+        from ..sparse import _arrays
+
+        return getattr(_arrays, name)(*args)
+
+    return call
+
+
 def _rule(name: str, parameters: str) -> Callable[..., Any]:
     """The same for a gradient rule, whose parameters the compiler of rules reads."""
     call = _late(name)
@@ -49,53 +60,73 @@ def _by_layout(schema: str, doc: str, coo: str, compressed: str | None = None) -
     return op
 
 
-# -- native, over strided tensors
+# -- over strided tensors, native on the CPU
 
-coo_keys = _index_part("_coo_keys(Tensor indices, int[] size) -> Tensor", "The row-major place of each coordinate.")
-coo_indices = _index_part("_coo_indices(Tensor keys, int[] size) -> Tensor", "Coordinates of row-major places.")
+coo_keys = _index_part(
+    "_coo_keys(Tensor indices, int[] size) -> Tensor", "The row-major place of each coordinate."
+).array(_arrays("coo_keys"))
+coo_indices = _index_part("_coo_indices(Tensor keys, int[] size) -> Tensor", "Coordinates of row-major places.").array(
+    _arrays("coo_indices")
+)
 coo_sum = _index_part(
     "_coo_sum(Tensor keys, Tensor values) -> (Tensor keys, Tensor values)",
     "Ascending distinct keys, and the sums of the values that had them.",
-)
+).array(_arrays("coo_sum"))
 coo_merge = _index_part(
     "_coo_merge(Tensor a, Tensor b) -> (Tensor keys, Tensor place_a, Tensor place_b)",
     "Two lists of keys merged, and where their elements went.",
-)
+).array(_arrays("coo_merge"))
 coo_find = _index_part(
     "_coo_find(Tensor keys, Tensor wanted) -> Tensor", "Places in ascending keys, -1 for absent ones."
+).array(_arrays("coo_find"))
+csr_rows = _index_part("_csr_rows(Tensor crow, int nnz) -> Tensor", "The row of each element.").array(
+    _arrays("csr_rows")
 )
-csr_rows = _index_part("_csr_rows(Tensor crow, int nnz) -> Tensor", "The row of each element.")
-csr_crow = _index_part("_csr_crow(Tensor rows, int n) -> Tensor", "Offsets of n rows into ascending row numbers.")
+csr_crow = _index_part(
+    "_csr_crow(Tensor rows, int n) -> Tensor", "Offsets of n rows into ascending row numbers."
+).array(_arrays("csr_crow"))
 csr_matmul_csr = _index_part(
     "_csr_matmul_csr(Tensor crow, Tensor col, Tensor values, Tensor other_crow, Tensor other_col, Tensor other_values,"
     " int cols) -> (Tensor crow, Tensor col, Tensor values)",
     "Product of two matrices of compressed rows.",
+).array(_arrays("csr_matmul_csr"))
+coo_matmul = (
+    _part(
+        "_coo_matmul(Tensor indices, Tensor values, Tensor mat2, int rows) -> Tensor",
+        "Product of a matrix of coordinates and a dense one.",
+    )
+    .array(_arrays("coo_matmul"))
+    .grad(
+        indices=None,
+        values=_rule("coo_matmul_values_grad", "grad indices mat2"),
+        mat2=_rule("coo_matmul_dense_grad", "grad indices values mat2"),
+    )
 )
-coo_matmul = _part(
-    "_coo_matmul(Tensor indices, Tensor values, Tensor mat2, int rows) -> Tensor",
-    "Product of a matrix of coordinates and a dense one.",
-).grad(
-    indices=None,
-    values=_rule("coo_matmul_values_grad", "grad indices mat2"),
-    mat2=_rule("coo_matmul_dense_grad", "grad indices values mat2"),
+csr_matmul = (
+    _part(
+        "_csr_matmul(Tensor crow, Tensor col, Tensor values, Tensor mat2) -> Tensor",
+        "Product of a matrix of compressed rows and a dense one.",
+    )
+    .array(_arrays("csr_matmul"))
+    .grad(
+        crow=None,
+        col=None,
+        values=_rule("csr_matmul_values_grad", "grad crow col mat2"),
+        mat2=_rule("csr_matmul_dense_grad", "grad crow col values mat2"),
+    )
 )
-csr_matmul = _part(
-    "_csr_matmul(Tensor crow, Tensor col, Tensor values, Tensor mat2) -> Tensor",
-    "Product of a matrix of compressed rows and a dense one.",
-).grad(
-    crow=None,
-    col=None,
-    values=_rule("csr_matmul_values_grad", "grad crow col mat2"),
-    mat2=_rule("csr_matmul_dense_grad", "grad crow col values mat2"),
-)
-sampled_products = _part(
-    "_sampled_products(Tensor rows, Tensor cols, Tensor mat1, Tensor mat2) -> Tensor",
-    "Products of pairs of rows of two matrices.",
-).grad(
-    rows=None,
-    cols=None,
-    mat1=_rule("sampled_grad_mat1", "grad rows cols mat1 mat2"),
-    mat2=_rule("sampled_grad_mat2", "grad rows cols mat1 mat2"),
+sampled_products = (
+    _part(
+        "_sampled_products(Tensor rows, Tensor cols, Tensor mat1, Tensor mat2) -> Tensor",
+        "Products of pairs of rows of two matrices.",
+    )
+    .array(_arrays("sampled_products"))
+    .grad(
+        rows=None,
+        cols=None,
+        mat1=_rule("sampled_grad_mat1", "grad rows cols mat1 mat2"),
+        mat2=_rule("sampled_grad_mat2", "grad rows cols mat1 mat2"),
+    )
 )
 
 # -- between layouts

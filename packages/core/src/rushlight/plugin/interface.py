@@ -179,6 +179,14 @@ class Backend:
         """A new array on device `index` with the elements of a NumPy array."""
         return self.xp.asarray(array)
 
+    def from_host_later(self, array: np.ndarray, index: int) -> Any:
+        """`from_host` for `non_blocking=True`: may return before the elements are there, for work in order."""
+        return self.from_host(array, index)
+
+    def transfer(self, array: Any, index: int) -> Any:
+        """A new array on device `index` with the elements of an array of another device of this type."""
+        return self.from_host(self.to_host(array), index)
+
     def to_host(self, array: Any) -> np.ndarray:
         """A new NumPy array with the elements of a device array; waits for the device."""
         return np.array(array)

@@ -44,8 +44,8 @@ def new_zeros(
 ) -> Tensor:  # fmt: skip
     dtype = dtype or self.dtype
     if layout is rl.strided:
-        return rl.zeros(size, dtype=dtype)
-    return empty(layout or self.layout, size, dtype)
+        return rl.zeros(size, dtype=dtype, device=device or self.device)
+    return empty(layout or self.layout, size, dtype, device or self.device)
 
 
 @implements("zero_", layouts=EVERY)
@@ -84,7 +84,7 @@ def resize(self: Tensor, size: Sequence[int], sparse_dim: int, clear: bool = Fal
         return
     inner = tuple(size[sparse_dim:])
     if clear or not p.values.shape[0]:
-        fresh = Coo(rl.empty((sparse_dim, 0), dtype=rl.int64), rl.empty((0, *inner), dtype=self.dtype), True)
+        fresh = Coo(p.indices.new_empty((sparse_dim, 0)), p.values.new_empty((0, *inner)), True)
         return _C.set_payload(self, fresh, tuple(size))
     advice = (
         " on a non-empty sparse tensor is not supported. You could try the following options:\n"
@@ -104,6 +104,6 @@ def resize(self: Tensor, size: Sequence[int], sparse_dim: int, clear: bool = Fal
             raise RuntimeError(f"shrinking the size of {kind} dimensions (from {a} to {b}){advice}")
     v = p.values
     if tuple(v.shape[1:]) != inner:
-        v = rl.zeros((v.shape[0], *inner), dtype=v.dtype)
+        v = v.new_zeros((v.shape[0], *inner))
         v[(slice(None), *(slice(s) for s in old_inner))] = p.values
     _C.set_payload(self, Coo(p.indices, v, p.coalesced), tuple(size))

@@ -109,7 +109,7 @@ def _combine(name: str, operator: Any, sign: int) -> Callable[..., Tensor]:
         shape = sparse_shape(self)
         merged, at, other_at = merge_op(keys_op(a.indices, shape), keys_op(b.indices, shape))
         dtype = operator(a.values[:0], b.values[:0], alpha=alpha).dtype  # says too what may not be combined
-        out = rl.zeros((len(merged), *a.values.shape[1:]), dtype=dtype)
+        out = a.values.new_zeros((len(merged), *a.values.shape[1:]), dtype=dtype)
         out.index_copy_(0, at, a.values.to(dtype))
         out.index_add_(0, other_at, _scaled(b.values.to(dtype), alpha, sign))
         return make_coo(indices_op(merged, shape), out, self.shape, a.coalesced and b.coalesced)

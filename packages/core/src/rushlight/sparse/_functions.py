@@ -99,7 +99,7 @@ def smm(input: Tensor, mat: Tensor) -> Tensor:
     """
     rows = hspmm(input, mat)
     n, m = rows._nnz(), rows.shape[1]
-    columns = rl.arange(m).repeat(n)
+    columns = rl.arange(m, device=input.device).repeat(n)
     indices = rl.stack((rows._indices()[0].repeat_interleave(m), columns))
     return coo_op(indices, values_op(rows).reshape(-1), rows.shape, False)
 
@@ -156,7 +156,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: An
         )
     if len(offsets.unique()) != len(offsets):
         raise RuntimeError("Offset tensor contains duplicate values")
-    column = rl.arange(diagonals.shape[1]).expand(diagonals.shape)
+    column = rl.arange(diagonals.shape[1], device=diagonals.device).expand(diagonals.shape)
     row = column - offsets.unsqueeze(1)
     inside = (row >= 0) & (row < shape[0]) & (column < shape[1])
     result = coo_op(rl.stack((row[inside], column[inside])), diagonals[inside], tuple(shape), False)
@@ -234,7 +234,7 @@ def _softmax(name: str, input: Tensor, dim: int, dtype: Any) -> Tensor:
         return with_values(t, getattr(rl, name)(v, dim - n + 1) if v.numel() else v.clone())
     # Elements that differ in `dim` only make a group; each is shifted by its largest value, which cancels out.
     others = [d for d in range(n) if d != dim]
-    rows = t._payload.indices.index_select(0, rl.tensor(others, dtype=rl.int64))
+    rows = t._payload.indices[others]
     keys = keys_op(rows, [t.shape[d] for d in others])
     order: Any = slice(None)
     if dim == n - 1:  # the elements of a group follow each other
@@ -248,6 +248,6 @@ def _softmax(name: str, input: Tensor, dim: int, dtype: Any) -> Tensor:
     shift = rl.from_numpy(np.maximum.reduceat(wide[order], starts, axis=0)).to(v.dtype)
     x = v - shift.index_select(0, group)
     e = x.exp()
-    total = rl.zeros((groups, *v.shape[1:]), dtype=v.dtype).index_add(0, group, e)
+    total = v.new_zeros((groups, *v.shape[1:])).index_add(0, group, e)
     result = e / total.index_select(0, group) if name == "softmax" else x - total.log().index_select(0, group)
     return with_values(t, result)

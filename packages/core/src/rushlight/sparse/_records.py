@@ -58,7 +58,7 @@ def coo_to_dense(self: Tensor, masked_grad: bool) -> Tensor:
         self = coalesce(self)  # sums are rounded once
     p, shape = self._payload, self.shape
     n = p.indices.shape[0]
-    out = rl.zeros((prod(shape[:n]), *shape[n:]), dtype=self.dtype)
+    out = p.values.new_zeros((prod(shape[:n]), *shape[n:]))
     write = out.index_copy_ if p.coalesced else out.index_add_
     write(0, keys_op(p.indices, shape[:n]), p.values)
     return out.view(shape)
@@ -156,7 +156,7 @@ def with_values_of(grad: Tensor, self: Tensor) -> Tensor:
         return with_values(self, grad)
     # Elements of equal indices count as one, whose gradient each of them has.
     found, sums = sum_op(keys(self), grad)
-    _, counts = sum_op(keys(self), rl.ones(len(grad), dtype=grad.dtype))
+    _, counts = sum_op(keys(self), grad.new_ones(len(grad)))
     mean = sums / counts.reshape(-1, *[1] * (grad.ndim - 1))
     return coo_op(indices_op(found, sparse_shape(self)), mean, self.shape, True)
 

@@ -41,7 +41,7 @@ def sum_dims(self: Tensor, dim: Sequence[int], keepdim: bool = False, dtype: Any
         v = v.to(dtype or (v.dtype if v.is_complex() else rl.int64))
     kept = [d for d in range(n) if d not in gone]
     if kept:
-        rows = self._payload.indices.index_select(0, rl.tensor(kept, dtype=rl.int64))
+        rows = self._payload.indices[kept]
         result = coalesce_op(coo_op(rows, v, [size for d, size in enumerate(self.shape) if d not in gone], False))
     else:
         result = v.sum(0)

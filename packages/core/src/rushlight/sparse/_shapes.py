@@ -29,7 +29,7 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
         )
     same = order == list(range(self.ndim))
     v = self._payload.values.permute(0, *(d - n + 1 for d in order[n:]))
-    indices = self._payload.indices.index_select(0, rl.tensor(order[:n], dtype=rl.int64))
+    indices = self._payload.indices[order[:n]]
     return coo_op(indices, v, [self.shape[d] for d in order], self._payload.coalesced and same)
 
 
@@ -125,7 +125,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
         raise IndexError(f"index_select(): index contains values out of range for dimension {dim} of size {size}.")
     # Elements by the place that they are selected to, then in their old order.
     wanted = index.remainder(size) if size else index
-    chosen = rl.zeros(size, dtype=rl.bool).index_fill_(0, wanted, True)
+    chosen = index.new_zeros(size, dtype=rl.bool).index_fill_(0, wanted, True)
     order = chosen.index_select(0, p.indices[dim]).nonzero().reshape(-1)
     line = p.indices[dim].index_select(0, order)
     if dim > 0 or not p.coalesced:
@@ -134,8 +134,8 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     starts = crow_op(line, size)
     first = starts.index_select(0, wanted)
     count = starts.index_select(0, wanted + 1) - first
-    to = rl.arange(len(index)).repeat_interleave(count)
-    offset = rl.arange(len(to)) - (count.cumsum(0) - count).index_select(0, to)
+    to = rl.arange(len(index), device=index.device).repeat_interleave(count)
+    offset = rl.arange(len(to), device=to.device) - (count.cumsum(0) - count).index_select(0, to)
     at = order.index_select(0, first.index_select(0, to) + offset)
     indices = p.indices.index_select(1, at)
     indices[dim] = to
