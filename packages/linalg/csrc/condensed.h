@@ -180,9 +180,7 @@ void bidiagonalize(int64_t m, int64_t n, T* a, int64_t lda, Real<T>* d, Real<T>*
 template <class T>
 Real<T> unit_scale(int64_t n, const T* x) {
   using R = Real<T>;
-  auto* parts = reinterpret_cast<const R*>(x);
-  R largest(0);
-  for (int64_t i = 0; i < n * (kComplex<T> ? 2 : 1); ++i) largest = std::max(largest, std::abs(parts[i]));
+  const R largest = sweeps<T>().largest(n, x);
   if (largest == 0) return R(1);
   return std::ldexp(R(1), std::clamp(-std::ilogb(largest), -std::numeric_limits<R>::max_exponent + 2,
                                      std::numeric_limits<R>::max_exponent - 2));

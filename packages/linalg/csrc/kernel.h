@@ -3,6 +3,7 @@
 #include <rushlight/api.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <new>
@@ -131,6 +132,7 @@ const SweepKernels<T, Real<T>>& sweeps() {
 // body(i) for i < pieces on the core's threads.
 template <class F>
 void over_pieces(int64_t pieces, const F& body) {
+  if (pieces == 1) return body(0);
   api->parallel_for(
       0, pieces, 1,
       [](void* f, int64_t begin, int64_t end) {
@@ -294,10 +296,7 @@ inline int leading(int64_t n) { return n > 1 ? static_cast<int>(n) : 1; }
 constexpr int kNotFinite = -1000;
 template <class T>
 bool all_finite(const T* x, int64_t n) {
-  Real<T> sum(0);  // stays 0 unless an element is infinite or NaN
-  auto* parts = reinterpret_cast<const Real<T>*>(x);
-  for (int64_t i = 0; i < n * (kComplex<T> ? 2 : 1); ++i) sum += parts[i] * 0;
-  return sum == 0;
+  return !std::isnan(sweeps<T>().largest(n, x));
 }
 
 // Raises for the first matrix whose info is not 0; `reason` is a format that may show it twice.

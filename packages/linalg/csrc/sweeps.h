@@ -13,6 +13,8 @@ constexpr int64_t kPanelColumns = 8;  // the widest panel of LU, Cholesky and QR
 // are complex: products of complex numbers are then multiples of real vectors.
 template <class T, class R>
 struct SweepKernels {
+  // The largest size of a part of n elements; NaN where one is not finite.
+  R (*largest)(int64_t n, const T* x);
   // The sum of |x|^2 of n elements.
   R (*squares)(int64_t n, const T* x);
   // LAPACK's getf2 of (m, n) for n <= kPanelColumns.

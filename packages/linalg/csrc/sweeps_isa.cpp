@@ -99,6 +99,19 @@ R sum_of_squares(int64_t n, const R* x) {
 }
 
 template <class R, int P, class T>
+R largest(int64_t n, const T* x) {
+  Vec<R> most{}, zero{};  // unless an element is infinite or NaN
+  by_vectors<R>(0, n * P, [&](int64_t i, auto lanes) RL_INLINE {
+    const Vec<R> e = lanes.get(reinterpret_cast<const R*>(x) + i), size = e < 0 ? -e : e;
+    most = size > most ? size : most;
+    zero += e * R(0);
+  });
+  R result = sum_lanes<R>(zero);
+  for (int i = 0; i < kLanes<R>; ++i) result = most[i] > result ? most[i] : result;
+  return result;
+}
+
+template <class R, int P, class T>
 R squares(int64_t n, const T* x) {
   return sum_of_squares(n * P, reinterpret_cast<const R*>(x));
 }
@@ -531,6 +544,7 @@ void fill(K& k) {
   k.lu = lu<R, P>;
   k.cholesky = cholesky<R, P>;
   k.qr = qr<R, P>;
+  k.largest = largest<R, P>;
   k.squares = squares<R, P>;
   k.subtract = subtract<R, P>;
   k.transpose = transpose_elements<R, P>;
