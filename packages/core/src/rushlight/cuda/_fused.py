@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import ModuleType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ..plugin.source import ALIASES, CUDA, ELEMENTWISE, EXPRESSIONS, SPECIAL, Ex
 
 LARGEST = 32
 """Nodes of an expression, at most; larger ones are computed in parts."""
+
+PLANS = 4096
+"""Plans that are kept, at most."""
 
 UFUNCS = {name: name for name in EXPRESSIONS.keys() - SPECIAL.keys()} | ALIASES
 
@@ -33,6 +36,7 @@ class Launcher:
 
     def __init__(self, cupy: Any) -> None:
         self.cupy = cupy
+        self.plans: dict[Any, Plan] = {}
         self._kernels: dict[str, Any] = {}
 
     def run(self, source: str, arguments: Sequence[Any], size: Sequence[int], group: Sequence[int]) -> None:
@@ -50,6 +54,37 @@ class Launcher:
         kernel((-(-size[0] // group[0]),), tuple(group), tuple(arguments))
 
 
+class Plan(NamedTuple):
+    """One launch that an array kernel comes to, for arguments of the same shapes, strides, dtypes and numbers.
+
+    Attributes:
+        shape: Of the result.
+        dtype: Of the result.
+        source: As in `Launcher.run`.
+        arguments: Numbers and structs, None in the place of an array.
+        places: For each array its place in `arguments`, and which argument of the array kernel it is; -1: the result.
+        size: As in `Launcher.run`.
+        group: As in `Launcher.run`.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    source: str
+    arguments: tuple[Any, ...]
+    places: tuple[tuple[int, int], ...]
+    size: Sequence[int]
+    group: Sequence[int]
+
+    def run(self, launcher: Launcher, args: Sequence[Any]) -> Any:
+        """Launches it for other arrays; returns the result."""
+        result = launcher.cupy.empty(self.shape, self.dtype)
+        arguments = list(self.arguments)
+        for place, which in self.places:
+            arguments[place] = result if which < 0 else args[which]
+        launcher.run(self.source, arguments, self.size, self.group)
+        return result
+
+
 class Session:
     """One run of an array kernel.
 
@@ -57,14 +92,23 @@ class Session:
         cupy: CuPy.
         launcher: What its kernels run on.
         pending: What may not be computed yet.
+        launches: The kernels that it started, with what `Launcher.run` takes.
+        looked: Whether anything but expressions was made, so that values may have decided what comes next.
     """
 
-    __slots__ = ("cupy", "launcher", "pending")
+    __slots__ = ("cupy", "launcher", "launches", "looked", "pending")
 
     def __init__(self, launcher: Launcher) -> None:
         self.cupy = launcher.cupy
         self.launcher = launcher
         self.pending: list[weakref.ref[Deferred]] = []
+        self.launches: list[tuple[Any, ...]] = []
+        self.looked = False
+
+    def run(self, *launch: Any) -> None:
+        """`Launcher.run`, remembered."""
+        self.launches.append(launch)
+        self.launcher.run(*launch)
 
     def settle(self) -> None:
         """Computes all expressions, before memory is written that they may read."""
@@ -85,6 +129,7 @@ class Session:
 
     def call(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A function of CuPy, of and to `Deferred`s."""
+        self.looked = True
         return self.wrap(fn(*map(computed, args), **{name: computed(value) for name, value in kwargs.items()}))
 
 
@@ -147,6 +192,7 @@ class Deferred(Expression):
 
     def array(self) -> Any:
         """CuPy's array."""
+        self.session.looked = True
         if self._array is None:
             target = Deferred(self.session, self.session.cupy.empty(self.shape, self.dtype))
             store(target, self)
@@ -164,7 +210,7 @@ class Deferred(Expression):
 
     @property
     def device(self) -> Any:
-        return self.session.launcher
+        return self.session
 
     @property
     def strides(self) -> Any:  # type: ignore[override]
@@ -325,13 +371,52 @@ class Namespace:
 
 def compute(launcher: Launcher, kernel: Callable[..., Any], *args: Any) -> Any:
     """Runs an array kernel with CuPy's arrays, on their GPU; `Backend.compute` says how."""
-    session = Session(launcher)
-    namespace = Namespace(session, launcher.cupy)
     array = first_array(args, launcher.cupy.ndarray)
     if array is None or array.device.id == launcher.cupy.cuda.runtime.getDevice():
-        return computed(kernel(namespace, *session.wrap(args)))
+        return _computed_here(launcher, kernel, args)
     with array.device:
-        return computed(kernel(namespace, *session.wrap(args)))
+        return _computed_here(launcher, kernel, args)
+
+
+def _computed_here(launcher: Launcher, kernel: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    kind = launcher.cupy.ndarray
+    key: Any = (kernel, *[_key_of(each, kind) for each in args])
+    try:
+        plan = launcher.plans.get(key)
+    except TypeError:  # an argument that does not hash, as a list of sizes
+        plan = key = None
+    if plan is not None:
+        return plan.run(launcher, args)
+    session = Session(launcher)
+    result = kernel(Namespace(session, launcher.cupy), *session.wrap(args))
+    planned = key is not None and not session.looked and isinstance(result, Deferred) and result.node is not None
+    found = computed(result)
+    if planned and len(session.launches) == 1:
+        _remember(launcher, key, session.launches[0], args, found)
+    return found
+
+
+def _key_of(value: Any, kind: type) -> Any:
+    """What of an argument of an array kernel decides which kernels it comes to; `kind` is the class of arrays."""
+    if isinstance(value, kind):
+        return value.shape, value.strides, value.dtype  # type: ignore[attr-defined]
+    # -0.0 is equal to 0.0, and True to 1.
+    return type(value), repr(value) if isinstance(value, (float, complex, np.generic)) else value
+
+
+def _remember(launcher: Launcher, key: Any, launch: tuple[Any, ...], args: Sequence[Any], result: Any) -> None:
+    source, given, size, group = launch
+    arguments, places = list(given), []
+    for place, value in enumerate(given):
+        if isinstance(value, launcher.cupy.ndarray):
+            which = [-1] if value is result else [k for k, arg in enumerate(args) if arg is value]
+            if len(which) != 1:  # a copy that the run made, or one array twice, which need not be so the next time
+                return
+            arguments[place] = None
+            places.append((place, which[0]))
+    if len(launcher.plans) >= PLANS:
+        launcher.plans.clear()
+    launcher.plans[key] = Plan(result.shape, result.dtype, source, tuple(arguments), tuple(places), size, group)
 
 
 def first_array(values: Sequence[Any], kind: type) -> Any:
