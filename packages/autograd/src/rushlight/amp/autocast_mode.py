@@ -13,6 +13,7 @@ from typing import Any
 
 import rushlight as rl
 from rushlight.autograd import _C
+from rushlight.plugin import claim as _claim
 
 __all__ = [
     "autocast",
@@ -226,3 +227,6 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Ca
             return bwd(ctx, *args, **kwargs)
 
     return decorated
+
+
+_claim(globals())
