@@ -33,7 +33,7 @@ def sealed():
     return library
 
 
-for _name, _library in (("sealed", sealed()), ("strict", "array_api_strict"), ("nowhere", "no_such_library.arrays")):
+for _name, _library in (("sealed", sealed()), ("strict", "array_api_strict"), ("absent", "no_such_library.arrays")):
     _registry.commit(_registry.CORE, _registry.Contributions(backends=[arrayapi_backend(_name, _library)]))
 
 
@@ -202,7 +202,7 @@ def test_what_is_missing_says_so(device):
     with pytest.raises(TypeError, match="array of the host"):
         xp.asarray(np.ones(2))
     with pytest.raises(RuntimeError, match=r"no_such_library is not installed"):
-        torch.ones(1, device="nowhere")
+        torch.ones(1, device="absent")
 
 
 def test_arrays_hide_from_numpy(device):

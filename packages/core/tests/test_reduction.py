@@ -42,6 +42,16 @@ def test_norm_does_not_leave_the_range():
     assert torch.zeros(3, dtype=torch.float64).norm().item() == 0
 
 
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_norms_take_the_magnitudes_of_abs(dtype):
+    # The gradient of the largest magnitude looks for the elements that are equal to it.
+    x = torch.randn(999, 7, dtype=dtype) * torch.tensor(10.0) ** torch.randint(-20, 15, (999, 7))
+    for part in (x, x[:, ::3], x.T):
+        for dim in (0, 1):
+            assert torch.equal(part.norm(float("inf"), dim), part.abs().amax(dim))
+            assert torch.equal(part.norm(-float("inf"), dim), part.abs().amin(dim))
+
+
 @pytest.mark.parametrize("n", [3, 70, 5000, 100_000])
 def test_nan_wins_and_the_first_of_equals(n):
     x = torch.full((n,), 1.0)

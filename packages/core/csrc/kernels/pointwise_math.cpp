@@ -1,4 +1,5 @@
 // Elementary functions of float and double.
+#include "hypot.h"
 #include "loop_table.h"
 #include "rushlight/loop.h"
 #include "rushlight/vecmath.h"
@@ -33,20 +34,6 @@ RL_INLINE T sinc(T x) {
 template <class T>
 RL_INLINE T reciprocal_sqrt(T x) {
   return 1 / vm::sqrt(x);
-}
-
-template <class T>
-RL_INLINE T hypot(T a, T b) {
-  using R = vm::Real<T>;
-  const T x = vm::abs(a), y = vm::abs(b);
-  const T high = x > y ? x : y, low = x > y ? y : x;
-  // Powers of two keep the squares within range.
-  const T big = sizeof(T) == 4 ? T(0x1p60) : T(0x1p500), factor = sizeof(T) == 4 ? T(0x1p90) : T(0x1p700);
-  const T up = high > big ? 1 / factor : high < 1 / big ? factor : T(1);
-  const T u = high * up, v = low * up;
-  const T y0 = vm::sqrt(vm::madd(u, u, v * v)) / up;
-  const T number = vm::isnan(a) | vm::isnan(b) ? a + b : y0;
-  return (x == R::kInf) | (y == R::kInf) ? R::kInf : number;
 }
 
 template <class T>

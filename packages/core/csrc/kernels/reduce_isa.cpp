@@ -2,6 +2,7 @@
 #include <math.h>
 #include <type_traits>
 
+#include "hypot.h"
 #include "reduce.h"
 #include "rushlight/half.h"
 
@@ -77,9 +78,7 @@ template <class W>
 W convert(Flag v, W) {
   return v.byte != 0;
 }
-float convert(Complex<float> v, float) {
-  return static_cast<float>(sqrt(static_cast<double>(v.re) * v.re + static_cast<double>(v.im) * v.im));
-}
+float convert(Complex<float> v, float) { return hypot(v.re, v.im); }
 double convert(Complex<double> v, double) { return hypot(v.re, v.im); }
 template <class T, class W>
 W convert(T v, W) {
