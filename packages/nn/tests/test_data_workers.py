@@ -275,11 +275,13 @@ def test_an_interrupt_ends_the_processes(monkeypatch):
     from rushlight.utils.data import _processes
 
     monkeypatch.setattr(_processes, "_GRACE", 0.2)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         list(DataLoader(Numbers(8, hang=3), num_workers=2))
     timer.join()
+    signal.signal(signal.SIGINT, before)
 
 
 @needs_fork
