@@ -205,13 +205,25 @@ def minimal(session: nox.Session) -> None:
 
 
 @nox.session(requires=[BUILT])
+def ptx(session: nox.Session) -> None:
+    """Compile the kernels that the CUDA backend generates to PTX for sm_70 to sm_90, and run them on the host."""
+    install_wheels(session, *PROJECTS)
+    try:
+        session.install("nvidia-cuda-nvrtc-cu12>=12.6,<13", *test_requirements("core"))
+    except nox.command.CommandFailed:
+        session.skip("NVRTC cannot be installed here: it has no wheel for this system")
+    session.run("pytest", "-q", "-rs", "packages/core/tests/test_cuda.py", *session.posargs)
+
+
+@nox.session(requires=[BUILT])
 def cuda(session: nox.Session) -> None:
-    """Run the conformance suite on the CUDA backend; skipped where there is no CUDA device."""
+    """Run the conformance suite and a benchmark on a GPU; skipped where there is none."""
     if shutil.which("nvidia-smi") is None:
         session.skip("no CUDA device: nvidia-smi is not on PATH")
     install_wheels(session, *PROJECTS)
-    session.install("cupy-cuda13x", *test_requirements("core"))
+    session.install("cupy-cuda13x[ctk]>=14", *test_requirements("core"))
     session.run("pytest", "-q", "--pyargs", "rushlight.testing.conformance", "--device=cuda", *session.posargs)
+    session.run("python", "benchmarks/gpu.py")
 
 
 def install_opencl(session: nox.Session) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..plugin.source import ALIASES, CUDA, ELEMENTWISE, EXPRESSIONS, SPECIAL, Expression, Node, apply, c_type, store
 
-LARGEST = 32
+LARGEST = 128
 """Nodes of an expression, at most; larger ones are computed in parts."""
 
 PLANS = 4096
