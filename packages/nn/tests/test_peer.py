@@ -215,6 +215,26 @@ def test_dropout_drops_the_same(kind, p):
     check(lambda t: getattr(t.nn, kind)(p)(t.ones(shape).transpose(0, 1)))
 
 
+RANDOM = [
+    lambda t, x: t.nn.functional.dropout(x, 0.3),
+    lambda t, x: t.nn.functional.alpha_dropout(x, 0.3, True),
+    lambda t, x: t.nn.functional.feature_alpha_dropout(x.reshape(-1, 3, 4), 0.7, True),
+    lambda t, x: t.nn.functional.dropout1d(x.reshape(-1, 3, 4), 0.5),
+    lambda t, x: t.nn.functional.dropout2d(x.reshape(1, -1, 3, 4), 0.5),
+    lambda t, x: t.nn.functional.dropout3d(x.reshape(-1, 3, 2, 2, 1), 0.5),
+    lambda t, x: t.nn.functional.rrelu(x, training=True),
+    lambda t, x: t.nn.functional.fractional_max_pool2d(x.reshape(1, -1, 12), 3, output_ratio=(0.5, 0.6)),
+    lambda t, x: t.nn.functional.fractional_max_pool3d(x.reshape(1, -1, 4, 4), 2, output_size=2),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [4, 300])
+@pytest.mark.parametrize("case", range(len(RANDOM)))
+def test_random_layers_are_equal_bit_for_bit(case, count, dtype):
+    check(lambda t: RANDOM[case](t, t.randn(count * 12, dtype=getattr(t, dtype))), 0)
+
+
 @pytest.mark.parametrize("options", [{}, {"padding_idx": 1}, {"max_norm": 1.0}, {"scale_grad_by_freq": True}], ids=str)
 def test_embedding(options):
     def program(t):

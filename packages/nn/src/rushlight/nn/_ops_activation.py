@@ -488,8 +488,10 @@ def rrelu_composite(self: Tensor, lower: Any, upper: Any, training: bool, genera
     slopes = rl.ones(self.shape, dtype=rl.float64, device=self.device)
     below = self.detach() <= 0
     count = int(below.sum()) if not self.is_meta else 0
-    # As PyTorch: one number for each element that is not positive, in order, and drawn as a double.
-    slopes[below] = rl.empty(count, dtype=rl.float64, device=self.device).uniform_(lower, upper, generator=generator)
+    # As PyTorch: a double for each element that is not positive, in order, between bounds rounded to the dtype.
+    low, high = rl.tensor([lower, upper], dtype=self.dtype, device="cpu").tolist()
+    drawn = rl.empty(count, dtype=rl.float64, device=self.device).uniform_(generator=generator)
+    slopes[below] = drawn * (high - low) + low
     return self * slopes.to(self.dtype)
 
 

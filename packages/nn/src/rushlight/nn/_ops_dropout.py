@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import rushlight as rl
@@ -25,7 +26,7 @@ def _dropped(input: Tensor, p: float, train: bool, features: bool, alpha: bool) 
     noise.bernoulli_(1 - p)
     if not alpha:
         return input * noise.div_(1 - p)
-    scale = ((_ALPHA**2 * p + 1) * (1 - p)) ** -0.5
+    scale = 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
     shift = noise.add(-1).mul_(_ALPHA * scale).add_(_ALPHA * scale * p)
     return input * noise.mul_(scale) + shift
 
