@@ -229,7 +229,7 @@ RANDOM = [
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("count", [4, 300])
+@pytest.mark.parametrize("count", [8, 300])
 @pytest.mark.parametrize("case", range(len(RANDOM)))
 def test_random_layers_are_equal_bit_for_bit(case, count, dtype):
     check(lambda t: RANDOM[case](t, t.randn(count * 12, dtype=getattr(t, dtype))), 0)
