@@ -186,6 +186,112 @@ Real<T> unit_scale(int64_t n, const T* x) {
                                      std::numeric_limits<R>::max_exponent - 2));
 }
 
+// Eigenvalues d, ascending, of the tridiagonal matrix of d and e, and unless z is null, the vectors in the leading (n,
+// n) of it; info is that of LAPACK's stedc.
+template <class R>
+int tridiagonal_eigh(int64_t n, R* d, R* e, R* z, int64_t ldz) {
+  char job = z ? 'I' : 'N';
+  int order = as_int(n), ld = leading(ldz), size = as_int(z ? 1 + 4 * n + n * n : 1),
+      int_size = as_int(z ? 3 + 5 * n : 1);
+  int info = 0;
+  Memory<R> work(static_cast<size_t>(size));
+  std::vector<int> int_work(static_cast<size_t>(int_size));
+  condensed<R>.stedc(&job, &order, d, e, z, &ld, work.data(), &size, int_work.data(), &int_size, &info);
+  return info;
+}
+
+// The last step of divide and conquer, on all threads: Gu and Eisenstat, "A divide-and-conquer algorithm for the
+// symmetric tridiagonal eigenproblem" (1995). The vectors of both halves of q (n, n) become those of the whole, and
+// d its eigenvalues, in any order.
+template <class R>
+int merge_halves(int64_t n, int64_t half, R* d, R* q, R rho) {
+  const auto size = [](int64_t count) { return static_cast<size_t>(count); };
+  std::vector<R> z(size(n)), lambda(size(n)), w(size(n)), exact(size(n), R(1));
+  std::vector<int> sorted(size(n)), groups(size(n)), work(size(2 * n)), counts(size(std::max<int64_t>(n, 4)));
+  Memory<R> halves(size(n * n));
+  for (int64_t j = 0; j < n; ++j) {
+    z[size(j)] = q[j * n + (j < half ? half - 1 : half)];
+    sorted[size(j)] = as_int(j < half ? j + 1 : j - half + 1);
+  }
+  int order = as_int(n), cut = as_int(half), left = 0, info = 0;
+  condensed<R>.laed2(&left, &order, &cut, d, q, &order, sorted.data(), &rho, z.data(), lambda.data(), w.data(),
+                     halves.data(), work.data(), groups.data(), work.data() + n, counts.data(), &info);
+  if (info || !left) return info;
+  const int64_t k = left;
+  Memory<R> delta(size(k * k)), s(size(k * k));  // delta (i, j): lambda i less root j
+  std::vector<int> infos(size(k));
+  over_parts(k, k * 128, [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) {
+      int roots = left, index = as_int(j + 1);
+      R factor = rho;
+      condensed<R>.laed4(&roots, &index, lambda.data(), w.data(), delta.data() + j * k, &factor, d + j,
+                         &infos[size(j)]);
+    }
+  });
+  for (const int code : infos)
+    if (code) return code;
+  // The roots are exact for another vector w: with it the vectors are orthogonal.
+  over_parts(k > 2 ? k : 0, k * 64, [&](int64_t begin, int64_t end) {
+    const auto take = [&](int64_t j, int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i)
+        exact[size(i)] *= delta[size(j * k + i)] / (lambda[size(i)] - lambda[size(j)]);
+    };
+    for (int64_t j = 0; j < k; ++j) {
+      take(j, begin, std::clamp(j, begin, end));
+      take(j, std::clamp(j + 1, begin, end), end);
+    }
+    for (int64_t i = begin; i < end; ++i)
+      exact[size(i)] = std::copysign(std::sqrt(-exact[size(i)] * delta[size(i * k + i)]), w[size(i)]);
+  });
+  over_parts(k, k * 64, [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) {
+      R *column = delta.data() + j * k, length(1);
+      if (k > 2) {  // else these are the vectors
+        for (int64_t i = 0; i < k; ++i) column[i] = exact[size(i)] / column[i];
+        length = std::sqrt(sweeps<R>().squares(k, column));
+      }
+      for (int64_t i = 0; i < k; ++i) s[size(j * k + i)] = column[groups[size(i)] - 1] / length;
+    }
+  });
+  // Columns of the first half, of both, and of the second.
+  const int64_t first = counts[0] + counts[1], second = counts[1] + counts[2], rest = n - half;
+  for (int64_t j = 0; j < k; ++j) std::fill_n(q + j * n, n, R(0));
+  multiply<R>(half, k, first, 1, {halves.data(), half}, {s.data(), k}, 0, {q, n});
+  multiply<R>(rest, k, second, 1, {halves.data() + half * first, rest}, {s.data() + counts[0], k}, 0, {q + half, n});
+  return 0;
+}
+
+// Vectors of a tridiagonal matrix, whose element type may be complex, by columns of z (n, n).
+template <class R, class T>
+int tridiagonal_vectors(int64_t n, R* d, R* e, T* z) {
+  constexpr int64_t kMergedFrom = 192;  // the order for which two threads are worth it
+  Memory<R> q(static_cast<size_t>(n * n));
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  if (n < kMergedFrom) {
+    if (const int info = tridiagonal_eigh(n, d, e, q.data(), n)) return info;
+  } else {
+    const int64_t half = n / 2;
+    const R rho = e[half - 1];
+    d[half - 1] -= std::abs(rho), d[half] -= std::abs(rho);
+    std::fill(q.begin(), q.end(), R(0));
+    int infos[2];
+    over_pieces(2, [&](int64_t i) {
+      const int64_t at = i * half;
+      infos[i] = tridiagonal_eigh(i ? n - half : half, d + at, e + at, q.data() + at * (n + 1), n);
+    });
+    if (infos[0] || infos[1]) return infos[0] ? infos[0] : infos[1];
+    if (const int info = merge_halves(n, half, d, q.data(), rho)) return info;
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return d[a] < d[b]; });
+    std::sort(d, d + n);
+  }
+  for (int64_t j = 0; j < n; ++j) {
+    const R* from = q.data() + order[static_cast<size_t>(j)] * n;
+    std::copy(from, from + n, z + j * n);
+  }
+  return 0;
+}
+
 // Eigenvalues, ascending, of the Hermitian matrix whose lower triangle a (n, n) holds, and in z unless it is null the
 // vectors. a is overwritten. info is that of LAPACK's stedc.
 template <class T>
@@ -196,21 +302,10 @@ int large_eigh(int64_t n, T* a, Real<T>* values, T* z) {
   std::vector<R> e(static_cast<size_t>(n));
   std::vector<T> tau(static_cast<size_t>(n));
   tridiagonalize(n, a, n, values, e.data(), tau.data());
-  Memory<R> vectors(z && kComplex<T> ? static_cast<size_t>(n * n) : 0);
-  R* real_z = nullptr;
-  if constexpr (kComplex<T>)
-    real_z = vectors.data();
-  else
-    real_z = z;
-  char job = z ? 'I' : 'N';
-  int order = as_int(n), size = as_int(z ? 1 + 4 * n + n * n : 1), int_size = as_int(z ? 3 + 5 * n : 1), info = 0;
-  Memory<R> work(static_cast<size_t>(size));
-  std::vector<int> int_work(static_cast<size_t>(int_size));
-  condensed<R>.stedc(&job, &order, values, e.data(), real_z, &order, work.data(), &size, int_work.data(), &int_size,
-                     &info);
+  const int info =
+      z ? tridiagonal_vectors(n, values, e.data(), z) : tridiagonal_eigh<R>(n, values, e.data(), nullptr, n);
   for (int64_t i = 0; i < n; ++i) values[i] /= scale;
   if (info || !z) return info;
-  if constexpr (kComplex<T>) std::copy(vectors.begin(), vectors.end(), z);
   Unitary<T>(n - 1, n - 1, a + 1, n, tau.data()).apply(false, n, z + 1, n);
   return 0;
 }

@@ -46,7 +46,8 @@ bool fill(PyObject* table, char t) {
 template <class R>
 bool fill_condensed(PyObject* table, char t) {
   Condensed<R>& c = condensed<R>;
-  return get(table, t, "stedc", &c.stedc) && get(table, t, "bdsdc", &c.bdsdc);
+  return get(table, t, "stedc", &c.stedc) && get(table, t, "laed2", &c.laed2) && get(table, t, "laed4", &c.laed4) &&
+         get(table, t, "bdsdc", &c.bdsdc);
 }
 
 // How many threads OpenBLAS uses, and who wants it to use one.

@@ -76,6 +76,10 @@ inline Lapack<T> lapack;  // filled by load_lapack
 template <class R>
 struct Condensed {
   void (*stedc)(char* job, int* n, R* d, R* e, R* z, int* ldz, R* work, int* lwork, int* iwork, int* liwork, int* info);
+  // The first part of merging two halves, and a root of the equation that is left.
+  void (*laed2)(int* k, int* n, int* n1, R* d, R* q, int* ldq, int* indxq, R* rho, R* z, R* lambda, R* w, R* q2,
+                int* indx, int* indxc, int* indxp, int* coltyp, int* info);
+  void (*laed4)(int* n, int* i, R* d, R* z, R* delta, R* rho, R* lambda, int* info);
   void (*bdsdc)(char* uplo, char* job, int* n, R* d, R* e, R* u, int* ldu, R* vt, int* ldvt, R* q, int* iq, R* work,
                 int* iwork, int* info);
 };

@@ -120,6 +120,65 @@ def test_eigh(dtype, n):
             assert (w.diff() >= 0).all()
 
 
+def symmetric(kind, n):
+    x = np.random.default_rng(n).standard_normal((n, n))
+    q = np.linalg.qr(x)[0]
+    off = np.diag(np.ones(n - 1), 1)
+    return {
+        "random": lambda: x + x.T,
+        "tiny": lambda: (x + x.T) * 1e-30,
+        "ones": lambda: np.ones((n, n)),
+        "zero": lambda: np.zeros((n, n)),
+        "diagonal": lambda: np.diag(np.arange(n) - n / 2),
+        "wilkinson": lambda: np.diag(np.abs(np.arange(n) - n // 2)) + off + off.T,
+        "laplace": lambda: 2 * np.eye(n) - off - off.T,
+        "clusters": lambda: (q * (1 + 1e-10 * (np.arange(n) < n // 3) + 4 * (np.arange(n) > n // 2))) @ q.T,
+        "graded": lambda: (q * 10.0 ** -np.linspace(0, 20, n)) @ q.T,
+    }[kind]()
+
+
+@each_dtype
+@pytest.mark.parametrize("n", [192, 251])
+@pytest.mark.parametrize(
+    "kind", ["random", "tiny", "ones", "zero", "diagonal", "wilkinson", "laplace", "clusters", "graded"]
+)
+def test_eigh_of_merged_halves(dtype, n, kind):
+    expected = symmetric(kind, n)
+    a = torch.tensor(expected, dtype=dtype)
+    values, vectors = L.eigh(a)
+    eps, size = torch.finfo(dtype).eps, max(np.linalg.norm(expected, 2), 1e-300)
+    assert np.abs(values.numpy() - np.linalg.eigvalsh(expected)).max() <= n * eps * size
+    assert L.matrix_norm(a @ vectors - vectors * values).item() <= n * eps * size
+    assert L.matrix_norm(vectors.mH @ vectors - torch.eye(n, dtype=dtype)).item() <= n * eps
+    assert (values.diff() >= 0).all()
+
+
+@each_dtype
+def test_qr_of_columns_of_any_size(dtype):
+    large = {torch.float32: 1e30, torch.complex64: 1e30}.get(dtype, 1e280)
+    a = random(dtype, 60, 40)
+    scales = torch.tensor([1.0, large, 1 / large] + [1.0] * 37, dtype=dtype)
+    q, r = L.qr(a * scales)
+    assert_small(q.mH @ q - torch.eye(40, dtype=dtype), q)
+    assert_small(q @ (r / scales) - a, a)
+    q, r = L.qr(torch.zeros(40, 40, dtype=dtype))
+    assert (q == torch.eye(40, dtype=dtype)).all() and (r == 0).all()
+
+
+@each_dtype
+def test_least_squares_near_the_limit_of_rank(dtype):
+    n = 100
+    q, p = L.qr(random(dtype, n, n))[0], L.qr(random(dtype, n, n, seed=1))[0]
+    b = random(dtype, n, 3, seed=2)
+    for factor, rank in ((4, n), (0.25, n - 1)):
+        values = torch.ones(n, dtype=dtype)
+        values[-1] = factor * n * torch.finfo(dtype).eps
+        a = (q * values) @ p
+        answer = L.lstsq(a, b)
+        assert answer.rank.item() == rank
+        assert_small(a.mH @ (a @ answer.solution - b), a, answer.solution)
+
+
 @each_dtype
 @pytest.mark.parametrize("shape", [(33, 33), (64, 48), (48, 64), (40, 90), (90, 40)], ids=str)
 def test_svd(dtype, shape):
