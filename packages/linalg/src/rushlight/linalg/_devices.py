@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.plugin import Kernel, backend
+from rushlight.plugin import Kernel, backend, from_array, to_array
 
 from . import _arrays
 
@@ -30,10 +30,7 @@ def _on_arrays(device_type: str, fn: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel on tensors that shares their memory with the device's arrays."""
 
     def kernel(a: Any, *args: Any, **kwargs: Any) -> Any:
-        import rushlight
-
-        xp = backend(device_type).xp
-        results = fn(xp, xp.from_dlpack(a.detach()), *args, **kwargs)
-        return tuple(rushlight.from_dlpack(xp.ascontiguousarray(result)) for result in results)
+        results = fn(backend(device_type).xp, to_array(a), *args, **kwargs)
+        return tuple(from_array(result, a.device) for result in results)
 
     return kernel
