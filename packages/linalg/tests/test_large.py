@@ -162,7 +162,8 @@ def test_qr_of_columns_of_any_size(dtype):
     assert_small(q.mH @ q - torch.eye(40, dtype=dtype), q)
     assert_small(q @ (r / scales) - a, a)
     q, r = L.qr(torch.zeros(40, 40, dtype=dtype))
-    assert (q == torch.eye(40, dtype=dtype)).all() and (r == 0).all()
+    assert (q == torch.eye(40, dtype=dtype)).all()
+    assert (r == 0).all()
 
 
 @each_dtype
