@@ -49,7 +49,7 @@ i0e = unary(
     "rushlight.tensor([0.0, 1000.0]) -> tensor([1.0000, 0.0126])",
     source=_SEGMENTS,
 )
-i1e = unary(
+i1e: Op = unary(
     "i1e",
     "Scaled modified Bessel function exp(-|x|) I1(x).",
     (-9, 9),
@@ -83,7 +83,7 @@ scaled_modified_bessel_k0 = unary(
     "rushlight.tensor([0.0, 1000.0]) -> tensor([   inf, 0.0396])",
     scipy="k0e",
 )
-scaled_modified_bessel_k1 = unary(
+scaled_modified_bessel_k1: Op = unary(
     "scaled_modified_bessel_k1",
     "Scaled modified Bessel function exp(x) K1(x).",
     (0.1, 9),
@@ -164,8 +164,10 @@ def _hankel(order: int, sign: int, factor: float) -> list[float]:
     return coefficients
 
 
-_I0E, _I1E = (_hankel(order, -1, 1 / math.sqrt(2 * math.pi)) for order in (0, 1))
-_K0E, _K1E = (_hankel(order, 1, math.sqrt(math.pi / 2)) for order in (0, 1))
+_I0E: list[float] = _hankel(0, -1, 1 / math.sqrt(2 * math.pi))
+_I1E: list[float] = _hankel(1, -1, 1 / math.sqrt(2 * math.pi))
+_K0E: list[float] = _hankel(0, 1, math.sqrt(math.pi / 2))
+_K1E: list[float] = _hankel(1, 1, math.sqrt(math.pi / 2))
 
 
 def _scaled_slope(x: Any, near: Any, coefficients: list[float], odd: bool = False) -> Any:

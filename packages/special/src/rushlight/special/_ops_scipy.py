@@ -185,7 +185,8 @@ def _dawsn_slope(x: Any, value: Any) -> Any:
 def _spence_slope(x: Any) -> Any:
     t = x - 1
     near = t.abs() < 0.1  # where log(x) / (1 - x) is a series, whose derivatives do not cancel
-    small, series = t.where(near, 0), 0.0
+    small = t.where(near, 0)
+    series: Any = 0.0
     for k in range(18, 0, -1):
         series = 1 / k - small * series
     value = (-series).where(near, x.log() / -t.where(~near, 1))
