@@ -264,7 +264,7 @@ int merge_halves(int64_t n, int64_t half, R* d, R* q, R rho) {
 // Vectors of a tridiagonal matrix, whose element type may be complex, by columns of z (n, n).
 template <class R, class T>
 int tridiagonal_vectors(int64_t n, R* d, R* e, T* z) {
-  constexpr int64_t kMergedFrom = 192;  // the order for which two threads are worth it
+  constexpr int64_t kMergedFrom = 64;  // the order from which two threads are worth it
   Memory<R> q(static_cast<size_t>(n * n));
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), 0);

@@ -138,7 +138,7 @@ def symmetric(kind, n):
 
 
 @each_dtype
-@pytest.mark.parametrize("n", [192, 251])
+@pytest.mark.parametrize("n", [64, 97, 251])
 @pytest.mark.parametrize(
     "kind", ["random", "tiny", "ones", "zero", "diagonal", "wilkinson", "laplace", "clusters", "graded"]
 )
