@@ -146,10 +146,10 @@ def test_eigh_of_merged_halves(dtype, n, kind):
     expected = symmetric(kind, n)
     a = torch.tensor(expected, dtype=dtype)
     values, vectors = L.eigh(a)
-    eps, size = torch.finfo(dtype).eps, max(np.linalg.norm(expected, 2), 1e-300)
-    assert np.abs(values.numpy() - np.linalg.eigvalsh(expected)).max() <= n * eps * size
-    assert L.matrix_norm(a @ vectors - vectors * values).item() <= n * eps * size
-    assert L.matrix_norm(vectors.mH @ vectors - torch.eye(n, dtype=dtype)).item() <= n * eps
+    bound, size = 3 * n * torch.finfo(dtype).eps, max(np.linalg.norm(expected, 2), 1e-300)  # a tenth of LAPACK's
+    assert np.abs(values.numpy() - np.linalg.eigvalsh(expected)).max() <= bound * size
+    assert L.matrix_norm(a @ vectors - vectors * values).item() <= bound * size
+    assert L.matrix_norm(vectors.mH @ vectors - torch.eye(n, dtype=dtype)).item() <= bound
     assert (values.diff() >= 0).all()
 
 
