@@ -169,6 +169,16 @@ def test_pinned_memory_and_copies_that_do_not_wait(log):
         target.pin_memory()
 
 
+def test_batches_in_pinned_memory():
+    data = pytest.importorskip("rushlight.utils.data", exc_type=ImportError)
+    samples = [{"x": torch.ones(2), "name": "a", "y": (torch.zeros(()), 3)}] * 4
+    for workers in (0, 1):
+        for batch in data.DataLoader(samples, batch_size=2, pin_memory=True, num_workers=workers):
+            assert batch["x"].is_pinned()
+            assert all(each.is_pinned() for each in batch["y"])
+            assert batch["name"] == ["a", "a"]
+
+
 def test_random_numbers():
     torch.manual_seed(5)
     first = torch.randn(1000, device="cuda"), torch.rand(1000, device="cuda")

@@ -80,6 +80,18 @@ def _unknown(what: Any) -> str:
     return f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {what}"
 
 
+def pinned(data: Any) -> Any:
+    """Tensors, and objects with a method `pin_memory`, in nested dicts, lists and tuples in page-locked memory."""
+    if hasattr(data, "pin_memory"):
+        return data.pin_memory()
+    if isinstance(data, Mapping):
+        return _like(data, {key: pinned(value) for key, value in data.items()})
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        values = [pinned(value) for value in data]
+        return type(data)(*values) if hasattr(data, "_fields") else _like(data, values)
+    return data
+
+
 def _like(container: Any, values: Any) -> Any:
     """The values in a container of the same type, or as they are where the type takes other arguments."""
     try:

@@ -196,7 +196,7 @@ class MultiProcessIterator:
                 self._ask()
                 if isinstance(answer, Failure):
                     answer.reraise()
-                return answer
+                return self._loader._finished(answer)
         except BaseException:
             # Also with persistent workers: requests that are still on their way would be answered in the next pass.
             self._finalizer()

@@ -10,7 +10,7 @@ from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any
 
 import rushlight as rl
-from rushlight.utils.data._collate import default_collate, default_convert
+from rushlight.utils.data._collate import default_collate, default_convert, pinned
 from rushlight.utils.data._fetch import fetcher
 from rushlight.utils.data.dataset import IterableDataset
 from rushlight.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -40,7 +40,8 @@ class DataLoader:
         batch_sampler: Yields lists of indices instead.
         num_workers: Loading processes; with 0 the process that iterates loads the samples.
         collate_fn: Makes a batch of a list of samples. Default: `default_collate`.
-        pin_memory: Whether batches are copied into page-locked memory. Only False is supported.
+        pin_memory: Whether batches are copied into page-locked memory, for `to("cuda", non_blocking=True)`; without a
+            GPU they stay as they are, with a warning.
         drop_last: Whether a last, smaller batch is left out.
         timeout: Seconds to wait for a batch of a loading process; 0: for ever.
         worker_init_fn: Called in each loading process with its number.
@@ -92,9 +93,11 @@ class DataLoader:
         in_order: bool = True,
     ) -> None:
         self._check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
-        if pin_memory:
+        if pin_memory and not rl.cuda.is_available():
             warnings.warn(
-                "pin_memory=True: this build has no page-locked memory, batches stay as they are.", stacklevel=2
+                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
+                "used.",
+                stacklevel=2,
             )
         streams = isinstance(dataset, IterableDataset)
         if streams:
@@ -202,6 +205,9 @@ class DataLoader:
             self._iterator.restart()
         return self._iterator
 
+    def _finished(self, batch: Any) -> Any:
+        return pinned(batch) if self.pin_memory and rl.cuda.is_available() else batch
+
     def __len__(self) -> int:
         if not isinstance(self.dataset, IterableDataset):
             return len(self._index_sampler)
@@ -227,7 +233,7 @@ class _SingleProcessDataLoaderIter:
         return self
 
     def __next__(self) -> Any:
-        return self._fetch(next(self._indices))
+        return self._loader._finished(self._fetch(next(self._indices)))
 
     def __len__(self) -> int:
         return len(self._loader)
