@@ -144,7 +144,7 @@ def test_memory():
     with pytest.raises(ValueError, match="no memory was lent"):
         torch.cuda.caching_allocator_delete(address)
     torch.cuda.set_per_process_memory_fraction(2**-12)
-    with pytest.raises((RuntimeError, MemoryError)):
+    with pytest.raises(torch.cuda.OutOfMemoryError, match="CUDA out of memory"):
         torch.empty(1 << 24, device="cuda")
     torch.cuda.set_per_process_memory_fraction(1.0)
 
@@ -208,6 +208,11 @@ def test_random_numbers():
     torch.cuda.manual_seed(7)
     assert torch.equal(torch.rand(3, device="cuda"), torch.empty(3, device="cuda").uniform_(generator=generator))
     assert 0.2 < torch.empty(1000, device="cuda").bernoulli_(0.3).mean().item() < 0.4
+    for name, args in (("uniform_", (2, 1)), ("normal", (0, -1)), ("bernoulli_", (1.5,))):
+        with pytest.raises(RuntimeError, match=name):
+            getattr(torch.empty(3, device="cuda"), f"{name.removesuffix('_')}_")(*args)
+    with pytest.raises(NotImplementedError):
+        torch.rand(3, dtype=torch.int64, device="cuda")
 
 
 def test_graphs(log):

@@ -128,8 +128,13 @@ class CUDA(Backend):
         return address in self._pinned
 
     def allocate(self, nbytes: int, index: int) -> Any:
-        with self.xp.cuda.Device(index):
-            return self.xp.empty(nbytes, dtype="uint8")
+        try:
+            with self.xp.cuda.Device(index):
+                return self.xp.empty(nbytes, dtype="uint8")
+        except MemoryError as error:
+            from ..cuda import OutOfMemoryError
+
+            raise OutOfMemoryError(f"CUDA out of memory. Tried to allocate {nbytes} bytes on GPU {index}.") from error
 
     # -- copies
 

@@ -29,6 +29,7 @@ from ._graphs import (
     is_current_stream_capturing as is_current_stream_capturing,
 )
 from ._memory import (
+    OutOfMemoryError as OutOfMemoryError,
     caching_allocator_alloc as caching_allocator_alloc,
     caching_allocator_delete as caching_allocator_delete,
     empty_cache as empty_cache,

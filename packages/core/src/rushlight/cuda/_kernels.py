@@ -49,6 +49,7 @@ def _drawn(name: str, law: str, finish: Callable[..., Tensor]) -> Callable[..., 
         from .. import empty, float64
         from .._C import from_array
 
+        getattr(empty(0, dtype=self.dtype), name)(*args)  # checks the arguments
         if self.is_complex() or (generator is not None and generator.algorithm != "philox4x32-10"):
             host = empty(self.shape, dtype=self.dtype)  # a stream of the host
             return self.copy_(getattr(host, name)(*args, generator=generator))

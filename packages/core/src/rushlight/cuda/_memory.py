@@ -8,6 +8,11 @@ from typing import Any
 
 from ._device import device as device_context, get_device_properties, index_of, is_initialized, open_backend
 
+
+class OutOfMemoryError(RuntimeError, MemoryError):
+    """A GPU has no room for a tensor."""
+
+
 _COUNTERS = ("allocated_bytes", "reserved_bytes")
 
 
