@@ -679,7 +679,7 @@ void check_special() {
   same("sign", run<T>("sign", d, nullptr, x), {0, 1, -1, 0, 0, 1, -1, 1, -1});
   same("frac", run<T>("frac", d, nullptr, x), {nan, nan, nan, 0, 0, 0, 0, T(0.5), T(-0.5)});
   same("hardswish", run<T>("hardswish", d, nullptr, x),
-       {nan, inf, nan, 0, 0, T(4) / 6, T(-2) / 6, T(2.5) * T(5.5) / 6, 0});
+       {nan, inf, 0, 0, 0, T(4) / 6, T(-2) / 6, T(2.5) * T(5.5) / 6, 0});
   const T elu[] = {1, 1, 1};
   same("elu", run<T>("elu", d, elu, x), {nan, inf, -1, 0, 0, 1, std::expm1(T(-1)), T(2.5), std::expm1(T(-3.5))});
   const T soft[] = {1, 20};
