@@ -218,11 +218,12 @@ def _householder_grads(grad: Any, Q: Any, a: Any, tau: Any) -> tuple[Any, Any]:
     a_grads, tau_grads = [], []
     for i in range(k):
         v, t, s = v_all[..., i : i + 1], tau[..., i, None, None], inverse_tau[..., i, None, None]
-        K = K - s * (v @ (mH(v) @ K))
-        Kv, vK = K @ v, mH(v) @ K
+        vK = mH(v) @ K
+        step = s * v
+        Kv = K @ v - step * (vK @ v)  # of K - step vK, as is the other product
         tau_grads.append(-(mH(v) @ Kv).conj()[..., 0, 0])
-        a_grads.append(-(t * Kv) - t.conj() * mH(vK))
-        K = K - t * (Kv @ mH(v))
+        a_grads.append(-(t * Kv) - t.conj() * (1 - s * size[..., i, None, None]).conj() * mH(vK))
+        K = K.addcmul(step, vK, value=-1).addcmul(t * Kv, mH(v), value=-1)
     a_grad = rushlight.cat(a_grads, -1).tril(-1) if a_grads else a[..., :0]
     if n > k:
         a_grad = rushlight.cat((a_grad, rushlight.zeros_like(a[..., k:])), -1)
