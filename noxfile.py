@@ -285,12 +285,13 @@ def types(session: nox.Session) -> None:
 
 @nox.session(requires=[BUILT])
 def docs(session: nox.Session) -> None:
-    """Run the examples of docstrings, README and docs/, and check that links and named symbols exist."""
+    """Run the examples of docstrings, README and docs/, plugins that the guide builds included."""
     install_wheels(session, *PROJECTS)
     session.install(*test_requirements(*AREAS))
-    session.run(
-        "python", "tools/run_examples.py", "--docstrings", "README.md", *map(str, sorted(Path("docs").rglob("*.md")))
-    )
+    install_build_tools(session)
+    session.run("python", "tools/hooks_reference.py", "--check")
+    pages = map(str, sorted(Path("docs").rglob("*.md")))
+    session.run("python", "tools/run_examples.py", "--docstrings", "--commands", "README.md", *pages)
 
 
 @nox.session

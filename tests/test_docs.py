@@ -26,10 +26,12 @@ def test_links(page):
 def test_guide_is_complete():
     guide = {path.name for path in (ROOT / "docs/guide").glob("*.md")}
     assert guide == {
-        "adding-a-backend.md",
         "adding-a-layout.md",
         "adding-an-op.md",
         "files.md",
+        "hooks-reference.md",
         "hooks.md",
         "life-of-an-op.md",
+        "ship-an-op.md",
+        "write-a-backend.md",
     }
