@@ -110,9 +110,10 @@ struct Pass {
     roots.push_back({edge, keep.back().get()});
   }
 
-  void add_input(PyObject* o, const char* who) {
+  void add_input(PyObject* o) {
     if (!is_tensor(o) && !is_gradient_edge(o))
-      raise(PyExc_TypeError, "%s: inputs are Tensors, got %s. Pass a Tensor or a sequence of Tensors.", who,
+      raise(PyExc_RuntimeError,
+            "all inputs have to be Tensors or GradientEdges, but got %s. Pass a Tensor or a sequence of Tensors.",
             Py_TYPE(o)->tp_name);
     inputs.push_back({edge_of(o), is_tensor(o) ? as_tensor(o) : nullptr});
   }
@@ -122,6 +123,13 @@ struct Pass {
 Ref<> as_tuple(PyObject* o) {
   if (is_tensor(o) || is_gradient_edge(o) || !PySequence_Check(o)) return Ref<>::check(PyTuple_Pack(1, o));
   return Ref<>::check(PySequence_Tuple(o));
+}
+
+Ref<> inputs_as_tuple(PyObject* o, const char* who) {
+  if (!is_tensor(o) && !is_gradient_edge(o) && !PySequence_Check(o))
+    raise(PyExc_TypeError, "%s: inputs are Tensors, got %s. Pass a Tensor or a sequence of Tensors.", who,
+          Py_TYPE(o)->tp_name);
+  return as_tuple(o);
 }
 
 void add_roots(Pass& pass, PyObject* tensors, PyObject* grads) {
@@ -165,10 +173,9 @@ void backward_pass(PyObject* tensors, PyObject* grads, PyObject* retain, PyObjec
   Pass pass;
   add_roots(pass, tensors, grads);
   if (inputs != Py_None) {
-    Ref<> all = as_tuple(inputs);
+    Ref<> all = inputs_as_tuple(inputs, "backward");
     if (!PyTuple_GET_SIZE(all.get())) raise(PyExc_RuntimeError, "`inputs` argument to `backward()` cannot be empty.");
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i)
-      pass.add_input(PyTuple_GET_ITEM(all.get(), i), "backward");
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i) pass.add_input(PyTuple_GET_ITEM(all.get(), i));
     pass.keep.push_back(std::move(all));
   }
   run_backward(pass.roots, pass.inputs, pass_options(retain, create));
@@ -221,8 +228,8 @@ PyObject* grad_function(PyObject*, PyObject* args, PyObject* kwargs) {
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.");
     Pass pass;
     add_roots(pass, outputs, grads);
-    Ref<> all = as_tuple(inputs);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i) pass.add_input(PyTuple_GET_ITEM(all.get(), i), "grad");
+    Ref<> all = inputs_as_tuple(inputs, "grad");
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i) pass.add_input(PyTuple_GET_ITEM(all.get(), i));
     if (pass.inputs.empty()) raise(PyExc_RuntimeError, "`inputs` argument to `grad()` cannot be empty.");
     PassOptions options = pass_options(retain, create);
     options.accumulate = false;

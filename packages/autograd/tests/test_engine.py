@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.autograd import backward, detect_anomaly, grad, graph, set_grad_enabled
+from rushlight.autograd import (
+    Variable,
+    backward,
+    detect_anomaly,
+    grad,
+    graph,
+    set_detect_anomaly,
+    set_grad_enabled,
+)
 
 
 def ones(*shape):
@@ -155,6 +163,11 @@ def after(x, hook):
         (lambda x: (x * 2).backward(1.0), TypeError, "Tensors or None"),
         (lambda x: x.detach().sum().backward(), RuntimeError, "element 0 of tensors does not require grad"),
         (lambda x: grad(x.sum(), ones(2)), RuntimeError, "One of the differentiated Tensors does not require grad"),
+        (lambda x: grad(x.sum(), [3]), RuntimeError, "inputs have to be Tensors or GradientEdges, but got int"),
+        (lambda x: grad(x.sum(), 3), TypeError, "inputs are Tensors, got int"),
+        (lambda x: x.requires_grad_(1), TypeError, "must be bool, not int"),
+        (lambda x: set_detect_anomaly("on"), TypeError, "mode and check_nan must be bool"),
+        (lambda x: Variable([1.0]), TypeError, "Variable data has to be a tensor, but got list"),
         (lambda x: grad(x.sum(), []), RuntimeError, "`inputs` argument to `grad\\(\\)` cannot be empty"),
         (lambda x: x.sum().backward(inputs=[]), RuntimeError, "cannot be empty"),
         (lambda x: backward([x.sum(), x.sum()], [ones(())]), RuntimeError, "got 2 tensors and 1 gradients"),

@@ -58,6 +58,17 @@ def test_inputs_must_require_grad():
         gradcheck(lambda x: x, torch.ones(2))
 
 
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_results_without_gradients_must_be_constant(leaf, fast_mode):
+    x = leaf([0.5, 1.5])
+    assert gradcheck(lambda x: x > 1, x, fast_mode=fast_mode)
+    assert gradcheck(lambda x: torch.ones(2), x, fast_mode=fast_mode)
+    with pytest.raises(RuntimeError, match="expected to be zero"):
+        gradcheck(lambda x: x.detach() * 2, x, fast_mode=fast_mode)
+    with pytest.raises(TypeError, match="func returns Tensors, got None"):
+        gradcheck(lambda x: None, x, fast_mode=fast_mode)
+
+
 def test_single_precision_is_warned_of():
     x = torch.ones(2, requires_grad=True)
     with pytest.warns(UserWarning, match="double precision"):

@@ -16,6 +16,10 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        if not isinstance(mode, bool) or not isinstance(check_nan, bool):
+            raise TypeError(
+                f"set_detect_anomaly: mode and check_nan must be bool, got mode={mode!r}, check_nan={check_nan!r}."
+            )
         self.before = _C.get_anomaly()
         _C.set_anomaly(mode, check_nan)
 

@@ -86,6 +86,9 @@ def gradcheck(
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     check = _Check(func, arguments, checked, eps, atol, rtol)
     try:
+        if not check.outputs:
+            check.constant()
+            return True
         if check_forward_ad:
             (check.tangent_projection if fast_mode else check.tangents)()
         if not check_backward_ad:
@@ -190,8 +193,12 @@ class _Check:
         self.eps, self.atol, self.rtol = eps, atol, rtol
         result = func(*arguments)
         self.outputs = _differentiable(result)
+        results = result if isinstance(result, tuple | list) else (result,)
+        if results and not any(isinstance(r, Tensor) for r in results):
+            raise TypeError(f"gradcheck: func returns Tensors, got {result!r}. Return what is to be differentiated.")
         self.inputs = [arguments[i] for i in checked]
-        self.which = [i for i, t in enumerate(_tensors(result)) if t.requires_grad]
+        # Where none requires grad, all are to be constant.
+        self.which = [i for i, t in enumerate(_tensors(result)) if t.requires_grad or not self.outputs]
 
     def values(self) -> list[np.ndarray]:
         results = _tensors(self.func(*self.arguments))
@@ -220,6 +227,14 @@ class _Check:
         finally:
             memory[...] = before
         return [(u - d) / (2 * self.eps) for u, d in zip(up, down, strict=True)]
+
+    def constant(self) -> None:
+        for k, x in zip(self.checked, self.inputs, strict=True):
+            if any(np.any(slope) for direction in self.directions(x) for slope in self.slope(x, direction)):
+                raise GradcheckError(
+                    "Numerical gradient for function expected to be zero, since no result requires grad, but it is "
+                    f"not with respect to input {k}. Return what depends on the input with its history."
+                )
 
     def jacobians(self) -> None:
         for k, x in enumerate(self.inputs):

@@ -31,4 +31,6 @@ class Variable(metaclass=_VariableMeta):
             import rushlight
 
             data = rushlight.empty(0)
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         return data.detach().requires_grad_(requires_grad)
