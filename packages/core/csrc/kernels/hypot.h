@@ -1,4 +1,4 @@
-// The length of a vector of two elements: magnitudes of complex numbers are the same bits in every kernel.
+// The length of a vector of two elements: magnitudes are the same bits in abs, sgn and the norms of complex tensors.
 #pragma once
 
 #include "rushlight/vecmath.h"
