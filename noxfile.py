@@ -4,13 +4,16 @@ The session `build` puts every wheel into dist/; the others install from there, 
 PYTHONS="3.12 3.13" adds interpreters to the one that runs nox.
 """
 
+import functools
 import os
 import platform
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import nox
 from packaging.requirements import Requirement
@@ -29,6 +32,22 @@ BUILT = f"build-{RUNNING}"
 TORCH = "torch==2.13.0"
 ARRAY_API_TESTS = "https://github.com/data-apis/array-api-tests"
 WHEEL_LIMIT_MB = {"core": 5.0, "all": 12.0}
+
+
+def tidy_session(**options: Any) -> Callable[[Callable[..., None]], Any]:
+    """`nox.session`, which removes the environment of a session that passed: all of them together take 8 GB."""
+
+    def decorate(function: Callable[..., None]) -> Any:
+        @functools.wraps(function)
+        def run(session: nox.Session, *arguments: Any, **named: Any) -> None:
+            function(session, *arguments, **named)
+            kept = getattr(session.virtualenv, "reuse_existing", True)  # `nox -r`, or no environment at all
+            if not kept:
+                shutil.rmtree(session.virtualenv.location)
+
+        return nox.session(**options)(run)
+
+    return decorate
 
 
 def siblings(package: str) -> list[str]:
@@ -86,7 +105,7 @@ def install_build_tools(session: nox.Session) -> None:
         session.env.update(CCACHE_BASEDIR=str(ROOT), CCACHE_NOHASHDIR="1")
 
 
-@nox.session(python=PYTHONS)
+@tidy_session(python=PYTHONS)
 def build(session: nox.Session) -> None:
     """Build every wheel into dist/; installing dist/*.whl into an empty environment gives all of rushlight."""
     install_build_tools(session)
@@ -99,7 +118,7 @@ def build(session: nox.Session) -> None:
         session.log(f"{path.stat().st_size / 1e6:6.2f} MB  {path.name}")
 
 
-@nox.session(python=PYTHONS, requires=["build-{python}"])
+@tidy_session(python=PYTHONS, requires=["build-{python}"])
 @nox.parametrize("package", AREAS)
 def tests(session: nox.Session, package: str) -> None:
     """Run a package's tests against its wheel and its declared dependencies, with nothing else of ours installed."""
@@ -108,7 +127,7 @@ def tests(session: nox.Session, package: str) -> None:
     session.run("pytest", "-q", f"packages/{package}/tests", *session.posargs)
 
 
-@nox.session(requires=[BUILT])
+@tidy_session(requires=[BUILT])
 def together(session: nox.Session) -> None:
     """Run the tests of all packages in one process, with every wheel there: one wheel's checks cover another's ops."""
     install_wheels(session, *PROJECTS)
@@ -116,7 +135,7 @@ def together(session: nox.Session) -> None:
     session.run("pytest", "-q", *(f"packages/{name}/tests" for name in AREAS), *session.posargs)
 
 
-@nox.session(requires=[BUILT])
+@tidy_session(requires=[BUILT])
 @nox.parametrize("package", list(PROJECTS))
 def isolation(session: nox.Session, package: str) -> None:
     """Install a wheel alone with its declared dependencies, check them, and run the examples of its README."""
@@ -125,7 +144,7 @@ def isolation(session: nox.Session, package: str) -> None:
     session.run("python", "tools/run_examples.py", f"packages/{package}/README.md")
 
 
-@nox.session(requires=[BUILT])
+@tidy_session(requires=[BUILT])
 def editable(session: nox.Session) -> None:
     """Import every area from wheels, from editable installs, and from both mixes of them."""
     install_build_tools(session)
@@ -143,7 +162,7 @@ def editable(session: nox.Session) -> None:
         session.chdir(ROOT)
 
 
-@nox.session(requires=[BUILT])
+@tidy_session(requires=[BUILT])
 def plugins(session: nox.Session) -> None:
     """Build the third-party backends of examples/ as a stranger would, and run the conformance suite on toy."""
     install_wheels(session, *PROJECTS)
@@ -157,7 +176,7 @@ def plugins(session: nox.Session) -> None:
     session.run("pytest", "-q", "--pyargs", "rushlight.testing.conformance", "--device=toy", *session.posargs)
 
 
-@nox.session(requires=[BUILT])
+@tidy_session(requires=[BUILT])
 def new_plugin(session: nox.Session) -> None:
     """Generate a plugin of each kind, install it as a stranger would, and run its own tests."""
     install_wheels(session, "core", "autograd")
@@ -172,7 +191,7 @@ def new_plugin(session: nox.Session) -> None:
             session.run("pytest", "-q", *session.posargs)
 
 
-@nox.session(requires=[BUILT])
+@tidy_session(requires=[BUILT])
 def wheels(session: nox.Session) -> None:
     """Check the wheels together: no path in two of them, sizes, and what the tree promises (tests/)."""
     owner: dict[str, str] = {}
@@ -195,7 +214,7 @@ def wheels(session: nox.Session) -> None:
     session.run("pytest", "-q", "tests")
 
 
-@nox.session(requires=[BUILT])
+@tidy_session(requires=[BUILT])
 def minimal(session: nox.Session) -> None:
     """Install core alone: absent areas name their wheel, and `import rushlight` costs what README says."""
     install_wheels(session, "core")
@@ -204,7 +223,7 @@ def minimal(session: nox.Session) -> None:
     session.run("python", "benchmarks/import_cost.py", "--check")
 
 
-@nox.session(requires=[BUILT])
+@tidy_session(requires=[BUILT])
 def ptx(session: nox.Session) -> None:
     """Compile the kernels that the CUDA backend generates to PTX for sm_70 to sm_90, and run them on the host."""
     install_wheels(session, *PROJECTS)
@@ -215,7 +234,7 @@ def ptx(session: nox.Session) -> None:
     session.run("pytest", "-q", "-rs", "packages/core/tests/test_cuda.py", *session.posargs)
 
 
-@nox.session(requires=[BUILT])
+@tidy_session(requires=[BUILT])
 def cuda(session: nox.Session) -> None:
     """Run the conformance suite and a benchmark on a GPU; skipped where there is none."""
     if shutil.which("nvidia-smi") is None:
@@ -235,7 +254,7 @@ def install_opencl(session: nox.Session) -> None:
         session.skip("no OpenCL platform can be installed here: pyopencl or PoCL has no wheel for this system")
 
 
-@nox.session(requires=[BUILT], default=False)
+@tidy_session(requires=[BUILT], default=False)
 def opencl(session: nox.Session) -> None:
     """Test the OpenCL backend of examples/ and write its table of operators; kernels compile for minutes at first."""
     install_wheels(session, *PROJECTS)
@@ -247,7 +266,7 @@ def opencl(session: nox.Session) -> None:
     session.run("pytest", "-q", "--pyargs", "rushlight.testing.conformance", "--device=opencl", table, *chosen)
 
 
-@nox.session(requires=[BUILT], default=False)
+@tidy_session(requires=[BUILT], default=False)
 def arrayapi(session: nox.Session) -> None:
     """Run the conformance suite on devices of array-api-strict and dpnp; dpnp's take ten minutes."""
     install_wheels(session, *PROJECTS)
@@ -265,7 +284,7 @@ def arrayapi(session: nox.Session) -> None:
         session.run("pytest", "-q", "--pyargs", "rushlight.testing.conformance", f"--device={device}", *chosen)
 
 
-@nox.session
+@tidy_session()
 def lint(session: nox.Session) -> None:
     """Check the style of Python (ruff) and C++ (clang-format)."""
     session.install("ruff~=0.17.0", "clang-format~=23.1.0")
@@ -276,14 +295,14 @@ def lint(session: nox.Session) -> None:
     session.run("clang-format", "--dry-run", "-Werror", *(str(path.relative_to(ROOT)) for path in sorted(native)))
 
 
-@nox.session
+@tidy_session()
 def types(session: nox.Session) -> None:
     """Check the annotations with mypy, area by area as installed."""
     session.install("mypy~=2.4.0", "pytest", *foreign_dependencies(*PROJECTS))
     session.run("mypy")
 
 
-@nox.session(requires=[BUILT])
+@tidy_session(requires=[BUILT])
 def docs(session: nox.Session) -> None:
     """Run the examples of docstrings, README and docs/, plugins that the guide builds included."""
     install_wheels(session, *PROJECTS)
@@ -294,7 +313,7 @@ def docs(session: nox.Session) -> None:
     session.run("python", "tools/run_examples.py", "--docstrings", "--commands", "README.md", *pages)
 
 
-@nox.session
+@tidy_session()
 def sanitize(session: nox.Session) -> None:
     """Build the C++ tests with AddressSanitizer and UndefinedBehaviorSanitizer, warnings as errors, and run them."""
     if platform.system() == "Windows":
@@ -306,13 +325,13 @@ def sanitize(session: nox.Session) -> None:
     options += ["-DRL_TESTS=ON", "-DRL_WERROR=ON", "-DRL_SANITIZE=address,undefined"]
     for tests_folder in sorted(ROOT.glob("packages/*/csrc/tests")):
         package = tests_folder.parents[1].name
-        folder = f"build/sanitize/{package}"
+        folder = f"{session.create_tmp()}/{package}"
         session.run("cmake", "-S", f"packages/{package}", "-B", folder, *options, external=True, silent=True)
         session.run("cmake", "--build", folder, "--target", "rushlight_tests", external=True, silent=True)
         session.run("ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", external=True)
 
 
-@nox.session(requires=[BUILT])
+@tidy_session(requires=[BUILT])
 def leaks(session: nox.Session) -> None:
     """Repeat every operator and check that memory stays flat; `-- --seconds 5` for longer."""
     if platform.system() != "Linux":
@@ -322,7 +341,7 @@ def leaks(session: nox.Session) -> None:
     session.run("python", "tests/leaks.py", *(session.posargs or ["--seconds", "0.05"]))
 
 
-@nox.session(requires=[BUILT])
+@tidy_session(requires=[BUILT])
 def ecosystem(session: nox.Session) -> None:
     """Hand tensors to pandas, SciPy, matplotlib, scikit-learn and array-api-compat."""
     install_wheels(session, "linalg")
@@ -333,7 +352,7 @@ def ecosystem(session: nox.Session) -> None:
     session.run("pytest", "-q", "packages/core/tests/test_ecosystem.py", *session.posargs)
 
 
-@nox.session(requires=[BUILT], default=False)
+@tidy_session(requires=[BUILT], default=False)
 def array_api(session: nox.Session) -> None:
     """Run the public test suite of the array API standard; `ARRAY_API_TESTS` names a checkout, else it is fetched."""
     suite = Path(os.environ.get("ARRAY_API_TESTS", ROOT / "build" / "array-api-tests"))
@@ -349,14 +368,14 @@ def array_api(session: nox.Session) -> None:
         session.run("pytest", "-q", "array_api_tests", *options)
 
 
-@nox.session(requires=[BUILT], default=False)
+@tidy_session(requires=[BUILT], default=False)
 def fuzz(session: nox.Session) -> None:
     """Call every operator with random arguments: nothing may crash or hang; `-- --seed 1 --rounds 1000` for more."""
     install_wheels(session, *PROJECTS)
     session.run("python", "tests/fuzz_ops.py", *session.posargs)
 
 
-@nox.session(default=False)
+@tidy_session(default=False)
 def valgrind(session: nox.Session) -> None:
     """Run the C++ tests under Valgrind's memcheck; skipped where it is not installed."""
     if shutil.which("valgrind") is None:
@@ -376,7 +395,7 @@ def valgrind(session: nox.Session) -> None:
                 session.run(*command, f"{folder}/{source.stem}", *session.posargs, external=True)
 
 
-@nox.session(requires=[BUILT], default=False)
+@tidy_session(requires=[BUILT], default=False)
 def bench(session: nox.Session) -> None:
     """Time rushlight and PyTorch side by side (benchmarks/README.md)."""
     install_wheels(session, *PROJECTS)
@@ -384,7 +403,7 @@ def bench(session: nox.Session) -> None:
     session.run("python", "benchmarks/compare.py", *session.posargs)
 
 
-@nox.session(requires=[BUILT], default=False)
+@tidy_session(requires=[BUILT], default=False)
 def peer(session: nox.Session) -> None:
     """Compare every op with PyTorch on the op's own samples, and random streams bit by bit."""
     install_wheels(session, *PROJECTS)
@@ -405,7 +424,7 @@ SMALL = {
 """How each program of examples/ runs in seconds."""
 
 
-@nox.session(requires=[BUILT])
+@tidy_session(requires=[BUILT])
 def examples(session: nox.Session) -> None:
     """Run the programs of examples/ at a small scale, pictures and all."""
     install_wheels(session, *PROJECTS)
@@ -416,7 +435,7 @@ def examples(session: nox.Session) -> None:
         assert picture.stat().st_size, f"{name} saved no picture"
 
 
-@nox.session(requires=[BUILT], default=False)
+@tidy_session(requires=[BUILT], default=False)
 def demo(session: nox.Session) -> None:
     """Install the needed wheels into a fresh environment and train a network on real images."""
     install_wheels(session, "nn")
