@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import sys
+import types
 import weakref
 
 import numpy as np
@@ -364,3 +365,21 @@ def test_a_library_that_answers_by_the_same_call_is_told_so():
     with pytest.raises(TypeError, match="no implementation found for 'add.Tensor' on types that implement"):
         torch.add(torch.ones(2), Endless())
     assert torch.Tensor.__torch_function__(len, (torch.Tensor,), (torch.ones(2),)) is NotImplemented
+
+
+def test_functions_of_pytorch_run_their_namesakes(monkeypatch):
+    def foreign(name):
+        def function(*args, **kwargs):  # as PyTorch's do: they ask the types of their arguments
+            return torch.Tensor.__torch_function__(function, (torch.Tensor,), args, kwargs)
+
+        function.resolved = name
+        return function
+
+    peer = types.SimpleNamespace(resolve_name=lambda function: getattr(function, "resolved", None))
+    monkeypatch.setitem(sys.modules, "torch.overrides", peer)
+    x = torch.tensor([3.0, 4.0])
+    assert foreign("torch.add")(x, x, alpha=2).tolist() == [9.0, 12.0]
+    assert foreign("torch.functional.norm")(x).item() == 5.0
+    assert foreign("torch.Tensor.neg")(x).tolist() == [-3.0, -4.0]
+    assert foreign("torch.quantize_everything")(x) is NotImplemented
+    assert foreign(None)(x) is NotImplemented

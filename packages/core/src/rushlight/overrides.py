@@ -2,11 +2,16 @@
 
 An object whose type defines `__torch_function__(cls, func, types, args, kwargs)` is asked first whenever it is an
 argument of an operator. A `TorchFunctionMode` is asked for every call inside its `with` block.
+
+Tensor defines it as well, so PyTorch asks it in turn: a function of PyTorch that is given tensors of this library, by
+code that has it as a default or in a table, runs the function of the same name here.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
+import sys
 from collections.abc import Callable, Iterable
 from types import FunctionType, TracebackType
 from typing import Any
@@ -99,8 +104,6 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
         The functions of `rushlight` and of its areas that are operators or were made by `wrap_torch_function`, and
         the methods and attributes of `Tensor`.
     """
-    import sys
-
     found: dict[Any, list[Any]] = {}
     for path, module in sorted(sys.modules.items()):
         if path == "rushlight" or (path.startswith("rushlight.") and "._" not in path):
@@ -179,10 +182,28 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
 
 def _torch_function(cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """The default of Tensor: computes as for plain tensors and makes the results instances of the subclass."""
-    if cls is _C.Tensor or not all(issubclass(cls, t) for t in types):
+    if not all(issubclass(cls, t) for t in types):
+        return NotImplemented
+    namesake = _namesake(func)
+    if namesake is not None:
+        return namesake(*args, **(kwargs or {}))
+    if cls is _C.Tensor:
         return NotImplemented  # the class itself is asked by other libraries alone
     with DisableTorchFunction():
         return _as_class(func(*args, **(kwargs or {})), cls)
+
+
+def _namesake(func: Callable[..., Any]) -> Callable[..., Any] | None:
+    """The function here of the name that `func` has in PyTorch; None for what is not PyTorch's or not here."""
+    peer = sys.modules.get("torch.overrides")
+    name = peer.resolve_name(func) if hasattr(peer, "resolve_name") else None
+    if name is None:
+        return None
+    path = name.removeprefix("torch.").removeprefix("functional.")  # torch.functional.split is torch.split
+    try:
+        return operator.attrgetter(path)(sys.modules[__package__])
+    except AttributeError:
+        return None
 
 
 def _as_class(value: Any, cls: type) -> Any:
