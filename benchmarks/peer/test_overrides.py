@@ -9,7 +9,13 @@ torch = pytest.importorskip("torch")
 
 def test_functions_of_pytorch_run_ours():
     x = rushlight.tensor([[3.0, -4.0]], requires_grad=True)
-    for function in (torch.relu, torch.nn.functional.relu, torch.linalg.norm, torch.functional.norm, torch.special.expit):
+    for function in (
+        torch.relu,
+        torch.nn.functional.relu,
+        torch.linalg.norm,
+        torch.functional.norm,
+        torch.special.expit,
+    ):
         result = function(x)
         assert type(result) is rushlight.Tensor
         assert result.requires_grad

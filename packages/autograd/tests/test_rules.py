@@ -32,6 +32,15 @@ def results(value):
     return tuple(t for t in items if isinstance(t, torch.Tensor) and t.dtype in (torch.float64, torch.complex128))
 
 
+def kind(matrix):
+    """What makes others of the kind of a matrix, for operators that read one triangle and take the other as implied."""
+    if matrix.ndim > 1 and matrix.shape[-1] == matrix.shape[-2]:
+        for project in (lambda x: (x + x.mH) / 2, torch.tril, torch.triu):
+            if torch.allclose(matrix, project(matrix)):
+                return project
+    return lambda x: x
+
+
 def leaves(sample):
     """The sample's call as a function of the tensors in it that require grad."""
     found = []
@@ -45,13 +54,11 @@ def leaves(sample):
     args = [strip(a) for a in sample.args]
     kwargs = {name: strip(value) for name, value in sample.kwargs.items()}
 
-    # Operators that read one triangle of a Hermitian matrix are functions of such matrices only.
-    paired = [t.ndim > 1 and t.shape[-1] == t.shape[-2] and torch.allclose(t, t.mH) for t in found]
+    kinds = [kind(t) for t in found]
 
     def fill(value, tensors):
         if type(value) is tuple and len(value) == 2 and value[1] == "leaf":
-            x = tensors[value[0]]
-            return (x + x.mH) / 2 if paired[value[0]] else x
+            return kinds[value[0]](tensors[value[0]])
         return type(value)(fill(v, tensors) for v in value) if type(value) in (tuple, list) else value
 
     def bind(op, *tensors):

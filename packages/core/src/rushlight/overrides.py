@@ -195,7 +195,7 @@ def _torch_function(cls: type, func: Callable[..., Any], types: Any, args: Any =
 
 def _namesake(func: Callable[..., Any]) -> Callable[..., Any] | None:
     """The function here of the name that `func` has in PyTorch; None for what is not PyTorch's or not here."""
-    peer = sys.modules.get("torch.overrides")
+    peer: Any = sys.modules.get("torch.overrides")
     name = peer.resolve_name(func) if hasattr(peer, "resolve_name") else None
     if name is None:
         return None

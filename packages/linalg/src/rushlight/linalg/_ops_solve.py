@@ -311,8 +311,10 @@ def _ldl_samples(make: Any) -> Any:
 cholesky_solve = (
     Op(
         "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
-        family=COMPOSITE,
         doc="""Solves A X = B for the Cholesky factor of A.
+
+        Only the triangle that `upper` names is read. The gradient of the factor is that of (L L^H)^-1 B in all entries
+        of L, as in PyTorch: the triangle of it is the gradient of the triangle.
 
         Args:
             input: Right-hand side B (*, n, k).
@@ -324,6 +326,10 @@ cholesky_solve = (
         """,
     )
     .composite(lambda self, factor, upper: _cholesky_solve(self, factor, upper))
+    .grad(
+        ("self", "input2"),
+        lambda grad, input2, result, upper, needs: _cholesky_solve_grads(grad, input2, result, upper, needs),
+    )
     .samples(
         inexact(
             lambda make, dtype: (
@@ -337,8 +343,9 @@ cholesky_solve = (
 cholesky_inverse = (
     Op(
         "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
-        family=COMPOSITE,
         doc="""Inverse of A from its Cholesky factor.
+
+        Reads and differentiates the factor as `cholesky_solve` does.
 
         Args:
             input: Factor L of A = L L^H, or U of A = U^H U, tensor (*, n, n).
@@ -349,6 +356,7 @@ cholesky_inverse = (
         """,
     )
     .composite(lambda self, upper: _cholesky_inverse(self, upper))
+    .grad(self=lambda grad, self, result, upper: _factor_grad(-(result @ grad @ result), self, upper))
     .samples(
         inexact(lambda make, dtype: (Sample((lower(make),)), Sample((mT(lower(make, 2)), True)))),
         lambda f, upper=False: np.linalg.inv(_np_gram(f, upper)),
@@ -369,6 +377,17 @@ def _cholesky_solve(b: Any, factor: Any, upper: bool) -> Any:
     first, second = (mH(factor), factor) if upper else (factor, mH(factor))
     half = solve_triangular.operator(first, b, upper=False)
     return solve_triangular.operator(second, half, upper=True)
+
+
+def _cholesky_solve_grads(grad: Any, factor: Any, X: Any, upper: bool, needs: Any) -> tuple[Any, Any]:
+    B_grad = cholesky_solve.operator(grad, factor, upper)
+    return B_grad, _factor_grad(-(B_grad @ mH(X)), factor, upper) if needs[1] else None
+
+
+def _factor_grad(A_grad: Any, factor: Any, upper: bool) -> Any:
+    """The gradient of L, or of U, from that of A = L L^H = U^H U."""
+    both = A_grad + mH(A_grad)
+    return factor @ both if upper else both @ factor
 
 
 def _cholesky_inverse(factor: Any, upper: bool) -> Any:
