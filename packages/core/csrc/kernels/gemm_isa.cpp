@@ -696,6 +696,40 @@ void long_dot(int64_t k, const Operands<T>& o, const Finish<T>& finish) {
   finish.write(*o.c.data, sum, 0, 0);
 }
 
+// The same for complex vectors.
+template <class T>
+void complex_dot(const GemmArgs& g, const Operands<Complex<T>>& o) {
+  constexpr int64_t most_chunks = 1024;
+  const int64_t chunk = most(1 << 14, parts(g.k, most_chunks)), chunks = parts(g.k, chunk);
+  T sums[most_chunks][2];
+  parallel_for(0, chunks, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t x = begin; x < end; ++x) {
+      const T* a = o.a.at(0, x * chunk)->part;
+      const T* b = o.b.at(x * chunk, 0)->part;
+      const int64_t n = 2 * least(g.k - x * chunk, chunk);
+      // Of (re, im) in turn: the products of equal parts, and with (-im, re) those of unequal parts.
+      Vec<T> equal[2] = {}, unequal[2] = {};
+      const auto step = [&](Vec<T> u, Vec<T> v, int which) RL_INLINE {
+        equal[which] += u * v;
+        unequal[which] += u * times_i<T>(v);
+      };
+      int64_t p = 0;
+      for (; p + 2 * kLanes<T> <= n; p += 2 * kLanes<T>) {
+        step(load(a + p), load(b + p), 0);
+        step(load(a + p + kLanes<T>), load(b + p + kLanes<T>), 1);
+      }
+      for (; p < n; p += kLanes<T>) step(load(a + p, least(n - p, kLanes<T>)), load(b + p, least(n - p, kLanes<T>)), 0);
+      const Vec<T> straight = equal[0] + equal[1], turned = unequal[0] + unequal[1];
+      T re = 0, im = 0;
+      for (int i = 0; i < kLanes<T>; i += 2) re += straight[i] - straight[i + 1], im += turned[i + 1] - turned[i];
+      sums[x][0] = re, sums[x][1] = im;
+    }
+  });
+  T sum[2] = {};
+  for (int64_t x = 0; x < chunks; ++x) sum[0] += sums[x][0], sum[1] += sums[x][1];
+  finish_block<ComplexType<T>>(g, o, 1, 1, sum, 2);
+}
+
 // ---- entry
 
 // Multiplications; a double, since the k of an expanded operand is not bounded by memory.
@@ -914,6 +948,11 @@ void run(const GemmArgs& g) {
     if (!turned && g.b_row == 1 && g.b_col != 1 && g.a_col == 1 && g.c_col == 1 && is_zero(g.beta) && g.m >= 12 &&
         2 * (g.m * g.k + g.m * g.n) < g.n * g.k) {
       return run_blocked<E>(transposed(g), batch);
+    }
+  }
+  if constexpr (E::parts == 2) {
+    if (by_shape && batch == 1 && g.m == 1 && g.n == 1 && g.a_col == 1 && g.b_row == 1) {
+      return complex_dot<T>(g, operands<typename E::Stored>(g, 0));
     }
   }
   run_blocked<E>(plain, batch);

@@ -129,7 +129,9 @@ void fill_signs(LoopTable& table, Registrar& ops) {
     using T = decltype(x);
     return is_nan(x) ? x : x < 0 ? T(M_PI) : T(0);
   });
-  ops.unary<Complexes>("conj", [](auto x) { return decltype(x)(x.re, -x.im); });
+  ops.unary<Types<Complex<double>>>("conj", [](auto x) { return decltype(x)(x.re, -x.im); });
+  const auto conjugate = [](uint64_t x) { return x ^ uint64_t{1} << 63; };  // the sign of the upper half
+  table.set("conj", DType::Complex64, KernelOf<decltype(conjugate), NoGuard, 0, uint64_t, uint64_t>::run);
   ops.unary<Complexes>("real", [](auto x) { return x.re; });
   ops.unary<Complexes>("imag", [](auto x) { return x.im; });
 }

@@ -90,7 +90,9 @@ void load(const char* in, int64_t stride, int64_t n, void* out) {
   W* w = static_cast<W*>(out);
   if (stride == sizeof(T)) {
     const T* v = reinterpret_cast<const T*>(in);
-    if constexpr (dtype_of<T>() == DType::Float16 || dtype_of<T>() == DType::BFloat16) {
+    if constexpr (std::is_same_v<T, W>) {
+      __builtin_memcpy(w, v, static_cast<size_t>(n) * sizeof(T));
+    } else if constexpr (dtype_of<T>() == DType::Float16 || dtype_of<T>() == DType::BFloat16) {
       widen(v, w, n);
     } else {
       for (int64_t i = 0; i < n; ++i) w[i] = convert(v[i], W{});
@@ -135,6 +137,11 @@ struct SumOf {
 template <class T>
 struct SumOfInts : SumOf<int64_t> {
   using W = T;
+};
+
+struct SumOfBHalf : SumOf<float> {  // whose conversion the compiler vectorises in place
+  using W = BHalf;
+  static float map(BHalf v, double) { return to_float(v); }
 };
 
 template <class T>
@@ -656,6 +663,7 @@ void fill_reduce(ReduceTable& table) {
   add_count<Flag, uint8_t, int64_t>(table, Reduce::Sum);
   add_float<Half, float>(table);
   add_float<BHalf, float>(table);
+  add<BHalf, SumOfBHalf, BHalf>(table, Reduce::Sum);
   add_float<float, float>(table);
   add_float<double, double>(table);
   add_complex<float>(table);

@@ -1,11 +1,13 @@
 // Scans and everything that depends on the order of elements: running sums, sorting, medians, searching, counting.
 #include <algorithm>
 #include <cstring>
-#include <utility>
+#include <limits>
 #include <vector>
 
+#include "../kernels/reduce.h"
 #include "../kernels/scan.h"
 #include "../kernels/sort.h"
+#include "../parallel.h"
 #include "ops.h"
 
 namespace rl {
@@ -227,21 +229,37 @@ PyObject* searchsorted_kernel(Call& c) {
   return (on_cpu(c) ? to_dtype(out.get(), out_dtype) : shaped_like(values, out_dtype)).release_object();
 }
 
-// Few bins in four tables: a count that was just stored is slow to read again.
+// Few bins in tables: four in turn, since a count that was just stored is slow to read again, for each part of the
+// values.
 void count_values(const int64_t* v, int64_t n, int64_t* counts, int64_t bins) {
-  constexpr int64_t kFew = 4096;
-  int64_t i = 0;
-  if (bins <= kFew && n >= 4 * kFew) {
-    std::vector<int32_t> tables(static_cast<size_t>(4 * bins));
-    for (const int64_t whole = n & -4; i < whole;) {
-      const int64_t end = std::min<int64_t>(whole, i + (int64_t{1} << 30));
-      for (; i < end; i += 4) {
-        for (int t = 0; t < 4; ++t) ++tables[static_cast<size_t>(t * bins + v[i + t])];
-      }
-      for (size_t k = 0; k < tables.size(); ++k) counts[static_cast<int64_t>(k) % bins] += std::exchange(tables[k], 0);
-    }
+  constexpr int64_t kFew = 4096, kPart = 1 << 16, kMostOfPart = 1 << 30;
+  if (bins > kFew || n < 4 * kFew) {
+    for (int64_t i = 0; i < n; ++i) ++counts[v[i]];
+    return;
   }
-  for (; i < n; ++i) ++counts[v[i]];
+  const int64_t parts = std::max(std::clamp<int64_t>(n / kPart, 1, 16), n / kMostOfPart + 1);
+  std::vector<int32_t> tables(static_cast<size_t>(parts * 4 * bins));
+  parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      int32_t* table = tables.data() + p * 4 * bins;
+      int64_t i = n / parts * p;
+      const int64_t stop = p + 1 == parts ? n : n / parts * (p + 1);
+      for (; i + 4 <= stop; i += 4) {
+        for (int t = 0; t < 4; ++t) ++table[t * bins + v[i + t]];
+      }
+      for (; i < stop; ++i) ++table[v[i]];
+    }
+  });
+  for (size_t k = 0; k < tables.size(); ++k) counts[static_cast<int64_t>(k) % bins] += tables[k];
+}
+
+// The least or the greatest of n numbers; there are some.
+int64_t extreme_of(Reduce which, const int64_t* v, int64_t n) {
+  const int64_t stride = sizeof *v;
+  int64_t result;
+  run_reduce(find_reduce(which, DType::Int64), reinterpret_cast<const char*>(v), 1, &n, &stride, 1,
+             reinterpret_cast<char*>(&result), {});
+  return result;
 }
 
 // bincount(self, weights, minlength)
@@ -253,13 +271,12 @@ PyObject* bincount_kernel(Call& c) {
   Ref<Tensor> in = to_dtype(self, DType::Int64);
   in = contiguous(in.get());
   const int64_t *v = indices_of(in), n = in->numel;
-  int64_t lowest = 0, bins = least;
-  for (int64_t i = 0; i < n; ++i) {
-    lowest = std::min(lowest, v[i]);
-    bins = std::max(bins, v[i] + 1);
-  }
-  if (self->ndim != 1 || lowest < 0)
+  if (self->ndim != 1 || (n && extreme_of(Reduce::Amin, v, n) < 0))
     fail(PyExc_RuntimeError, "bincount only supports 1-d non-negative integral inputs.");
+  const int64_t most = n ? extreme_of(Reduce::Amax, v, n) : -1;
+  if (most == std::numeric_limits<int64_t>::max())
+    fail(PyExc_RuntimeError, "bincount: the number of bins overflows 64 bits, got the value %lld.", ll(most));
+  const int64_t bins = std::max(least, most + 1);
   if (weights && (weights->ndim != 1 || weights->numel != self->numel))
     fail(PyExc_RuntimeError, "weights should be 1-d and have the same length as input, got %s for input %s",
          shape_text(weights).c_str(), shape_text(self).c_str());

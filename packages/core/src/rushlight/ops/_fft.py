@@ -15,6 +15,7 @@ import numpy as np
 from .. import _C
 from .._op import COMPOSITE, FACTORY, Op, Sample
 from ._dims import wrap_dim
+from ._join import cat
 from ._view import _calls
 
 # How a transform of n points is scaled, as an argument of the three operators.
@@ -485,21 +486,13 @@ ifftshift = _shift_op("ifftshift", True, "The inverse of `fftshift`.")
 
 # -- short pieces of a signal
 
-_PAD_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-"""NumPy's names of them."""
-
 
 def _pad_ends(x: Any, before: int, after: int, mode: str) -> Any:
     """Longer at both ends of the last dimension."""
     n = x.shape[-1]
-    if mode == "constant":
-        from ._join import cat
-
-        zeros = lambda size: x.new_zeros((*x.shape[:-1], size))
-        return cat.operator([zeros(before), x, zeros(after)], -1)
-    if mode not in _PAD_MODES:
+    if mode not in ("constant", "reflect", "replicate", "circular"):
         raise NotImplementedError(
-            f"Unrecognised padding mode {mode}: known are {', '.join(sorted([*_PAD_MODES, 'constant']))}."
+            f"Unrecognised padding mode {mode}: known are circular, constant, reflect, replicate."
         )
     longest = n - 1 if mode == "reflect" else n if mode == "circular" else None
     if longest is not None and max(before, after) > longest:
@@ -507,8 +500,15 @@ def _pad_ends(x: Any, before: int, after: int, mode: str) -> Any:
             "Padding size should be less than the corresponding input dimension, but got: padding "
             f"({before}, {after}) at the last dimension of input {list(x.shape)}"
         )
-    numpy_mode: Any = _PAD_MODES[mode]
-    return x.index_select(-1, _C.tensor(np.pad(np.arange(n), (before, after), numpy_mode), device=x.device))
+    if mode == "reflect":
+        left, right = x[..., 1 : before + 1].flip(-1), x[..., n - 1 - after : n - 1].flip(-1)
+    elif mode == "circular":
+        left, right = x[..., n - before :], x[..., :after]
+    elif mode == "replicate":
+        left, right = x[..., :1].expand(*x.shape[:-1], before), x[..., -1:].expand(*x.shape[:-1], after)
+    else:
+        left, right = (x.new_zeros((*x.shape[:-1], size)) for size in (before, after))
+    return cat.operator([left, x, right], -1)
 
 
 def _describe(name: str, x: Any, **arguments: Any) -> str:

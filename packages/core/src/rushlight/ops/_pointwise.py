@@ -1004,6 +1004,22 @@ clamp_max = (
     .composite(lambda self, max: self.clamp(max=max))
     .samples(unary(None, None, 0), np.minimum)
 )
+_clamp_between = (
+    Op(
+        "_clamp_between(Tensor self, Tensor min, Tensor max) -> Tensor",
+        family=pointwise(loop="clamp_tensor"),
+        method=False,
+        out=False,
+        doc="Each element, but at least `min`, and at most `max`.",
+    )
+    .array(lambda xp, x, low, high: xp.minimum(xp.maximum(x, low), high))
+    .grad(
+        self="where((self >= min) & (self <= max), grad, 0)",
+        min="where((self < min) & (min < max), grad, 0)",
+        max="where((self > max) | (min > max), grad, 0)",
+    )
+    .samples(ternary())
+)
 lerp = (
     Op(
         "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
@@ -1099,9 +1115,9 @@ def _masked_fill(self: Any, mask: Any, value: Any) -> Any:
 def _clamp_tensor(self: Any, low: Any, high: Any) -> Any:
     if low is None and high is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if low is not None:
-        self = clamp_min_tensor.operator(self, low)
-    return self if high is None else clamp_max_tensor.operator(self, high)
+    if low is None:
+        return clamp_max_tensor.operator(self, high)
+    return clamp_min_tensor.operator(self, low) if high is None else _clamp_between.operator(self, low, high)
 
 
 def _nan_to_num(self: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
