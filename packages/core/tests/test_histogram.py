@@ -64,3 +64,12 @@ def test_empty_and_equal_elements():
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call(torch.tensor([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("n", [0, 5, (1 << 14) - 1, 1 << 14, 200_003])
+@pytest.mark.parametrize("bins", [1, 100, 5000])
+def test_bincount(n, bins):
+    x = np.random.default_rng(n).integers(0, bins, n)
+    np.testing.assert_array_equal(torch.bincount(torch.tensor(x), minlength=7).numpy(), np.bincount(x, minlength=7))
+    with pytest.raises(RuntimeError, match="overflows"):
+        torch.bincount(torch.tensor([*x, 2**63 - 1]))

@@ -36,6 +36,19 @@ def test_cross_errors(a, b, dim):
         torch.cross(a, b, dim)
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("n", [0, 1, 3, 8, 17, 100, (1 << 14) + 1, 50_000])
+def test_complex_dots_of_every_length(n, dtype):
+    rng = np.random.default_rng(n)
+    a, b = ((rng.standard_normal(n) + 1j * rng.standard_normal(n)).astype(dtype) for _ in range(2))
+    x, y = torch.tensor(a), torch.tensor(b)
+    tolerance = 8 * np.finfo(dtype).eps * max(n, 1) ** 0.5
+    wide = a.astype(np.complex128), b.astype(np.complex128)
+    assert abs(torch.dot(x, y).item() - np.dot(*wide)) <= tolerance
+    assert abs(torch.vdot(x, y).item() - np.vdot(*wide)) <= tolerance
+    assert abs(torch.dot(x[::2], y[::2]).item() - np.dot(wide[0][::2], wide[1][::2])) <= tolerance
+
+
 def test_addbmm_in_place_grows_a_smaller_tensor():
     a, b = torch.randn(2, 3, 4, dtype=torch.float64), torch.randn(2, 4, 5, dtype=torch.float64)
     for shape in ((3, 5), (5,), (3, 1), ()):

@@ -1,5 +1,6 @@
 """Divisors, exponents, neighbours and double powers where samples do not look."""
 
+import itertools
 import math
 
 import numpy as np
@@ -111,3 +112,11 @@ def test_half_times_a_number_is_rounded_once(dtype, number):
     ]:
         assert torch.equal(actual, expect(reference))
     assert torch.equal((number / x)[x != 0], expect(n / wide[wide != 0]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_clamp_between_tensors_of_special_values(dtype):
+    values = [float("nan"), -float("inf"), float("inf"), 0.0, 1.0, -1.0]
+    x, low, high = (torch.tensor(v, dtype=dtype) for v in zip(*itertools.product(values, repeat=3), strict=True))
+    expected = np.minimum(np.maximum(x.double().numpy(), low.double().numpy()), high.double().numpy())
+    np.testing.assert_array_equal(torch.clamp(x, low, high).double().numpy(), expected)
