@@ -27,14 +27,29 @@ def rushlight_register_ops():
 """
 
 
-def build(folder, headers, *options):
-    """Compiles plugin.cpp against headers."""
-    target = folder / f"_kept{sysconfig.get_config_var('EXT_SUFFIX')}"
+LAYERS = """
+from rushlight.plugin import Layer, Op
+
+def broken():
+    raise OSError("no room")
+
+def rushlight_register_ops():
+    return [Op("layered::f(Tensor self) -> Tensor", doc="None.")]
+
+def rushlight_register_layers():
+    import _layer
+    return [Layer("counter", 50, _layer.install), Layer("second", 60, {second})]
+"""
+
+
+def build(folder, headers, *options, source="plugin", module="_kept"):
+    """Compiles a source of the data against headers."""
+    target = folder / f"{module}{sysconfig.get_config_var('EXT_SUFFIX')}"
     command = [COMPILER, "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-O1", *options]
     if sysconfig.get_platform().startswith("macosx"):
         command += ["-undefined", "dynamic_lookup"]
     includes = [f"-I{headers}", f"-I{sysconfig.get_paths()['include']}"]
-    subprocess.run([*command, *includes, str(DATA / "plugin.cpp"), "-o", str(target)], check=True)
+    subprocess.run([*command, *includes, str(DATA / f"{source}.cpp"), "-o", str(target)], check=True)
 
 
 def declared(constant, header):
@@ -100,6 +115,31 @@ def test_plugin_that_needs_a_later_version_is_refused_by_its_own_check(site):
         f"{PLUGIN_API_MINOR}. Install matching versions of both wheels.",
         "tensor([2., 2.])",
     ]
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("second", "fault"), [("print", None), ("broken", "no room"), ("_layer.install", "'counter' is registered already")]
+)
+def test_layers_are_all_there_or_none(site, second, fault):
+    site.wheel("layered", LAYERS.format(second=second))
+    build(site.folder, rushlight.get_include(), source="layer", module="_layer")
+    out = site.run(
+        """
+        import rushlight
+        plugin = rushlight.plugin.load("layered")
+        print(plugin.state, plugin.error)
+        import _layer
+        _layer.ask()
+        rushlight.ones(2) + 1
+        print(_layer.seen() > 0, "layered::f" in rushlight.plugin.operators())
+        """,
+        warnings="ignore",
+    )
+    first, last = out.splitlines()[-2:]
+    assert first.startswith("failed" if fault else "loaded")
+    assert (fault or "") in first
+    assert last == ("False False" if fault else "True True")
 
 
 @pytest.mark.parametrize(

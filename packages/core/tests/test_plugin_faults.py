@@ -333,6 +333,47 @@ print(rushlight.ones(2).neg().tolist())
     assert negated == "[-1.0, -1.0]"
 
 
+@pytest.mark.parametrize(
+    ("rule", "fault"),
+    [
+        ("'nosuch(grad)'", "gradient rule of bad::f: there is no operator or function 'nosuch', got 'nosuch(grad)'."),
+        ("'grad * other'", "gradient rule of bad::f: unknown name 'other'; the parameters are self, got"),
+        ("'shape(self, grad)'", "gradient rule of bad::f: shape takes 1 positional arguments, got"),
+        ("lambda grad, input: grad", "gradient rule of bad::f: unknown name 'input'; the parameters are self, got"),
+    ],
+)
+def test_rule_names_something_unknown(site, rule, fault):
+    pytest.importorskip("rushlight.autograd", exc_type=ImportError)
+    bad = f"{DEVICE}{OPS}[good, Op('bad::f(Tensor self) -> Tensor', doc='Bad.').grad(self={rule})]\n"
+    code = "plugin = rushlight.plugin.load('bad')\nprint(plugin.state, plugin.error)"
+    (out,) = run(site, bad, code)
+    assert out.startswith(f"failed {fault}")
+
+
+@pytest.mark.parametrize("first", ["bad", "good"])
+def test_rule_names_operators_of_its_plugin_and_of_another(site, first):
+    autograd = pytest.importorskip("rushlight.autograd", exc_type=ImportError)
+    assert autograd
+    ops = {
+        "bad": "Op('bad::f(Tensor self) -> Tensor', doc='F.').array(lambda xp, x: x).grad(self='good.g(h(grad))'), "
+        "Op('bad::h(Tensor self) -> Tensor', doc='H.').array(lambda xp, x: x * 2)",
+        "good": "Op('good::g(Tensor self) -> Tensor', doc='G.').array(lambda xp, x: x * 3)",
+    }
+    for name, text in ops.items():
+        source = f"from rushlight.plugin import Op\ndef rushlight_register_ops():\n    return [{text}]\n"
+        site.wheel(f"{name}-wheel", source, entry=name)
+    out = site.run(
+        f"""
+        import rushlight
+        print(rushlight.plugin.load("{first}").state, rushlight.plugin.load("bad").state)
+        x = rushlight.ones(2, requires_grad=True)
+        rushlight.ops.bad.f(x).sum().backward()
+        print(x.grad.tolist())
+        """
+    )
+    assert out == "loaded loaded\n[6.0, 6.0]\n"
+
+
 @pytest.mark.parametrize("name", ["aaa", "zzz"])
 def test_default_device_does_not_depend_on_what_is_installed(site, name):
     site.wheel(f"{name}-wheel", DEVICE.replace('"bad"', f'"{name}"'))

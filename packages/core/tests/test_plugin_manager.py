@@ -169,7 +169,7 @@ def test_hook_that_returns_something_else(site):
 def test_unknown_hook(site):
     site.wheel("wrong", "def rushlight_register_opps():\n    return []\n")
     out = site.run(ASK.format(device="x"), warnings="ignore")
-    assert "unknown hook rushlight_register_opps. The hooks are rushlight_addhooks, rushlight_register_backends," in out
+    assert "unknown hook rushlight_register_opps. The hooks are rushlight_addhooks, rushlight_check_op," in out
 
 
 def test_hook_with_unknown_argument(site):

@@ -5,6 +5,7 @@
 
 #include "../determinism.h"
 #include "dispatch.h"
+#include "layers.h"
 
 namespace rl {
 
@@ -70,6 +71,22 @@ void register_layer(const Layer& layer) {
       std::upper_bound(all.begin(), all.end(), layer, [](const Layer& a, const Layer& b) { return a.order < b.order; }),
       layer);
   g_layer_bits |= layer.on;
+}
+
+std::vector<std::string> layer_names() {
+  std::vector<std::string> names;
+  for (auto& layer : layers()) names.emplace_back(layer.name);
+  return names;
+}
+
+void keep_layers(const std::vector<std::string>& names) {
+  auto& all = layers();
+  const auto dropped = [&](const Layer& layer) {
+    return std::find(names.begin(), names.end(), layer.name) == names.end();
+  };
+  all.erase(std::remove_if(all.begin(), all.end(), dropped), all.end());
+  g_layer_bits = 0;
+  for (auto& layer : all) g_layer_bits |= layer.on;
 }
 
 void register_natives(const Native* list, int n) {

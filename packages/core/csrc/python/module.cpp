@@ -3,6 +3,7 @@
 
 #include "../allocator.h"
 #include "../determinism.h"
+#include "../dispatch/layers.h"
 #include "../kernels/pointwise.h"
 #include "../ops/ops.h"
 #include "../parallel.h"
@@ -50,6 +51,22 @@ const OpRecord* op_named(const char* name) {
 }
 OpRecord* mutable_op(const char* name) { return const_cast<OpRecord*>(op_named(name)); }
 
+Ref<> parameter_names(const OpRecord& op) {
+  Ref<> names = Ref<>::check(PyTuple_New(op.nparams));
+  for (int i = 0; i < op.nparams; ++i) PyTuple_SET_ITEM(names.get(), i, Py_NewRef(op.names[i]));
+  return names;
+}
+
+// parameters(schema) -> the names in it
+PyObject* parameters(PyObject*, PyObject* schema) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(schema);
+    if (!text) return nullptr;
+    const std::unique_ptr<OpRecord> op(parse_schema(text));
+    return parameter_names(*op).release();
+  });
+}
+
 constexpr char kParsed[] = "rushlight.OpRecord";
 
 // parse_op(schema, family, promote, record, differentiable, mixed_devices, takes_out, numbers, loop, exact, any_out)
@@ -94,8 +111,7 @@ PyObject* parse_op(PyObject*, PyObject* args) {
     if (find_op(op->name_text))
       fail(PyExc_ValueError, "parse_op: the operator '%s' is registered already. Choose another name or overload.",
            op->name);
-    Ref<> names = Ref<>::check(PyTuple_New(op->nparams));
-    for (int i = 0; i < op->nparams; ++i) PyTuple_SET_ITEM(names.get(), i, Py_NewRef(op->names[i]));
+    Ref<> names = parameter_names(*op);
     const auto destroy = [](PyObject* capsule) {
       delete static_cast<OpRecord*>(PyCapsule_GetPointer(capsule, kParsed));
     };
@@ -268,6 +284,25 @@ PyObject* py_register_device_type(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* py_layer_names(PyObject*, PyObject*) {
+  return guard<PyObject*>(nullptr, [&] {
+    const auto names = layer_names();
+    Ref<> result = Ref<>::check(PyTuple_New(static_cast<Py_ssize_t>(names.size())));
+    for (size_t i = 0; i < names.size(); ++i)
+      PyTuple_SET_ITEM(result.get(), i, Ref<>::check(PyUnicode_FromString(names[i].c_str())).release());
+    return result.release();
+  });
+}
+PyObject* py_keep_layers(PyObject*, PyObject* names) {
+  return guard<PyObject*>(nullptr, [&]() -> PyObject* {
+    std::vector<std::string> kept;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i)
+      kept.emplace_back(PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, i)));
+    keep_layers(kept);
+    Py_RETURN_NONE;
+  });
+}
+
 // add_method(name, descriptor): an attribute of every Tensor
 PyObject* add_method(PyObject*, PyObject* args) {
   return guard<PyObject*>(nullptr, [&]() -> PyObject* {
@@ -395,6 +430,7 @@ PyObject* set_override_enabled(PyObject*, PyObject* on) {
 
 #define FASTCALL(f) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f))
 PyMethodDef methods[] = {{"parse_op", parse_op, METH_VARARGS, nullptr},
+                         {"parameters", parameters, METH_O, nullptr},
                          {"add_op", py_add_op, METH_O, nullptr},
                          {"make_operator", make_operator, METH_VARARGS, nullptr},
                          {"add_overload", add_overload, METH_VARARGS, nullptr},
@@ -407,6 +443,8 @@ PyMethodDef methods[] = {{"parse_op", parse_op, METH_VARARGS, nullptr},
                          {"named_result", py_named_result, METH_O, nullptr},
                          {"set_hook", set_hook, METH_VARARGS, nullptr},
                          {"register_device_type", py_register_device_type, METH_VARARGS, nullptr},
+                         {"layer_names", py_layer_names, METH_NOARGS, nullptr},
+                         {"keep_layers", py_keep_layers, METH_O, nullptr},
                          {"add_method", add_method, METH_VARARGS, nullptr},
                          {"from_numpy", from_numpy, METH_O, nullptr},
                          {"from_array", from_array, METH_VARARGS, nullptr},

@@ -277,6 +277,12 @@ class Op:
 
     # -- registration
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of its parameters."""
+        names: tuple[str, ...] = _C.parameters(self.schema)
+        return names
+
     def parse(self) -> Any:
         """Reads the schema and checks the record against it, which registers nothing yet.
 

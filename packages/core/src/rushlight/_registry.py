@@ -116,32 +116,44 @@ def commit(wheel: str, new: Contributions, origin: str = "") -> None:
         origin: Names plugin, wheel and version in the errors of its devices.
     """
     with lock:
-        tables: Sequence[tuple[str, dict[str, Entry], Sequence[Any]]] = (
-            ("operator", ops, new.ops),
-            ("device type", backends, new.backends),
-            ("file format", formats, new.formats),
-            ("layer", layers, new.layers),
-            ("collectives", collectives, new.collectives),
-            ("rendezvous", rendezvous, new.rendezvous),
-        )
-        for kind, table, items in tables:
-            _check_names(wheel, kind, table, items)
-        for device_type, given in new.kernels.items():
-            _check_kernels(wheel, device_type, given)
-        parsed = [_parse(wheel, op, {backend.name for backend in new.backends}) for op in new.ops]
-
+        parsed = check(wheel, new)
+        layered = _C.layer_names()
+        try:
+            for layer in new.layers:
+                layer.install()
+        except BaseException:
+            _C.keep_layers(layered)
+            raise
         for backend in new.backends:
             _C.register_device_type(backend.name, origin)
-        for layer in new.layers:
-            layer.install()
         for op, schema in zip(new.ops, parsed, strict=True):
             op.define(schema)
-        for _, table, items in tables:
+        for _, table, items in _tables(new):
             table.update((item.name, Entry(item, wheel, origin)) for item in items)
         for device_type, given in new.kernels.items():
             kernels.update(((device_type, kernel.op), Entry(kernel, wheel, origin)) for kernel in given)
         if new.ops or new.kernels:
             _attach_kernels()
+
+
+def check(wheel: str, new: Contributions) -> list[Any]:
+    """Raises the PluginError of `commit`; returns what `Op.define` takes for each operator."""
+    for kind, table, items in _tables(new):
+        _check_names(wheel, kind, table, items)
+    for device_type, given in new.kernels.items():
+        _check_kernels(wheel, device_type, given)
+    return [_parse(wheel, op, {backend.name for backend in new.backends}) for op in new.ops]
+
+
+def _tables(new: Contributions) -> Sequence[tuple[str, dict[str, Entry], Sequence[Any]]]:
+    return (
+        ("operator", ops, new.ops),
+        ("device type", backends, new.backends),
+        ("file format", formats, new.formats),
+        ("layer", layers, new.layers),
+        ("collectives", collectives, new.collectives),
+        ("rendezvous", rendezvous, new.rendezvous),
+    )
 
 
 def _check_names(wheel: str, kind: str, table: dict[str, Entry], items: Sequence[Any]) -> None:

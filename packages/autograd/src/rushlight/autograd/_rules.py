@@ -22,10 +22,10 @@ import ast
 import inspect
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rushlight.plugin import operators
+from rushlight.plugin import Op, load, operators, plugins
 
 from . import _C
 
@@ -43,12 +43,12 @@ class RuleError(ValueError):
     """A gradient rule that cannot be compiled; the message names the operator and the rule."""
 
 
-def _overloads(name: str, namespace: str | None) -> tuple[str, ...]:
+def _overloads(name: str, namespace: str | None, records: Mapping[str, Op]) -> tuple[str, ...]:
     """Full names of the operators that a rule may mean by `name`, in the order of registration."""
     wanted = name.replace(".", "::", 1)
     exact: list[str] = []
     near: list[str] = []
-    for full, record in operators().items():
+    for full, record in records.items():
         if name in (record.base, *record.aliases):
             (exact if record.namespace in (None, namespace) else near).append(full)
         elif record.namespace and wanted == f"{record.namespace}::{record.base}":
@@ -59,10 +59,11 @@ def _overloads(name: str, namespace: str | None) -> tuple[str, ...]:
 class _Values:
     """What the rules of one operator share: saved values and constants."""
 
-    def __init__(self, op: str, namespace: str | None, parameters: Sequence[str], results: int) -> None:
-        self.op = op
+    def __init__(self, record: Op, parameters: Sequence[str], results: int, records: Mapping[str, Op]) -> None:
+        self.op = record.name
         self.results = results
-        self.namespace = namespace
+        self.namespace = record.namespace
+        self.records = records
         self.parameters = list(parameters)
         self.saves: list[tuple[bool, bool, int]] = []  # (a result?, shape only?, index)
         self.constants: list[Any] = []
@@ -197,7 +198,7 @@ class _Compiler:
         builtin = _C.builtin(name)
         if builtin is None:
             operands = [self.visit(a) for a in [*args, *(k.value for k in keywords)]]
-            overloads = _overloads(name, self.values.namespace)
+            overloads = _overloads(name, self.values.namespace, self.values.records)
             if not overloads:
                 raise self.fail(f"there is no operator or function {name!r}")
             return self.emit("call", operands, overloads, [str(k.arg) for k in keywords])
@@ -245,6 +246,49 @@ def _node_name(op: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in base.split("_")) + "Backward0"
 
 
+def _programs(values: _Values, record: Op) -> tuple[list[tuple[Any, ...]], list[int]]:
+    """What computes the gradients, and the places of the parameters that have none."""
+    programs: list[tuple[Any, ...]] = []
+    undifferentiable: list[int] = []
+    for names, rule in record.grads.items():
+        unknown = [n for n in names if n not in values.parameters]
+        if unknown:
+            raise RuleError(f"gradient rule of {record.name}: it has no parameter {unknown[0]!r}.")
+        indices = tuple(values.parameters.index(n) for n in names)
+        if rule is NotImplemented:
+            continue  # the engine raises where it is asked for
+        if rule is None:
+            undifferentiable.extend(indices)
+        elif callable(rule):
+            programs.append(_function(values, indices, rule))
+        else:
+            programs.append(_expression(values, indices[0], rule))
+    return programs, undifferentiable
+
+
+def check_rules(record: Op, siblings: Sequence[Op]) -> None:
+    """Compiles the rules of a record that is not registered yet, for its errors.
+
+    Args:
+        record: The `Op`.
+        siblings: What will be registered with it.
+
+    Raises:
+        RuleError: A rule names something unknown or is not an expression.
+    """
+    parameters = record.parameters
+
+    def compile_among(known: Mapping[str, Op]) -> None:
+        _programs(_Values(record, parameters, -1, {**known, **{op.name: op for op in siblings}}), record)
+
+    try:
+        compile_among(operators())
+    except RuleError:
+        for plugin in plugins():  # one that is not loaded yet may bring what the rule names
+            load(plugin.name)
+        compile_among(operators())
+
+
 def compile_rule(record: Any) -> _C.Rule:
     """The rule of an operator record, for the engine; called once, when the operator is first recorded.
 
@@ -255,22 +299,8 @@ def compile_rule(record: Any) -> _C.Rule:
         RuleError: A rule names something unknown or is not an expression.
     """
     parameters, results = _C.signature(record.name)
-    values = _Values(record.name, record.namespace, parameters, results)
-    programs: list[tuple[Any, ...]] = []
-    undifferentiable: list[int] = []
-    for names, rule in record.grads.items():
-        unknown = [n for n in names if n not in parameters]
-        if unknown:
-            raise RuleError(f"gradient rule of {record.name}: it has no parameter {unknown[0]!r}.")
-        indices = tuple(parameters.index(n) for n in names)
-        if rule is NotImplemented:
-            continue  # the engine raises where it is asked for
-        if rule is None:
-            undifferentiable.extend(indices)
-        elif callable(rule):
-            programs.append(_function(values, indices, rule))
-        else:
-            programs.append(_expression(values, indices[0], rule))
+    values = _Values(record, parameters, results, operators())
+    programs, undifferentiable = _programs(values, record)
     return _C.Rule(
         record.name,
         _node_name(record.name),

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rushlight.plugin import Op
 from rushlight.plugin.interface import Layer
 
 from . import _C
 
-__all__ = ["rushlight_register_layers"]
+__all__ = ["rushlight_check_op", "rushlight_register_layers"]
+
+
+def rushlight_check_op(op: Op, siblings: Sequence[Op]) -> None:
+    from ._rules import check_rules
+
+    check_rules(op, siblings)
 
 
 def rushlight_register_layers() -> list[Layer]:

@@ -187,6 +187,7 @@ class Manager(pluggy.PluginManager):
             self.register(module, plugin.name)
             self._check_hooks(module)
             contributions = self._collect(module)
+            self._check_rules(plugin, contributions)
             with _registry.lock:
                 if plugin.state != INSTALLED:  # it came too late
                     raise PluginError(f"{plugin.title} has been given up.")
@@ -218,6 +219,16 @@ class Manager(pluggy.PluginManager):
             known = sorted(name for name in vars(self.hook) if name.startswith("rushlight_"))
             known = [name for name in known if getattr(self.hook, name).has_spec()]
             raise PluginError(f"unknown hook {', '.join(unknown())}. The hooks are {', '.join(known)}.")
+
+    def _check_rules(self, plugin: Plugin, new: Contributions) -> None:
+        ruled = [op for op in new.ops if op.grads]
+        if not ruled or plugin.is_ours or "autograd" not in self.plugins:
+            return
+        with _registry.lock:
+            _registry.check(plugin.wheel, new)  # its faults come first
+        self.load("autograd")  # it knows what a rule means
+        for op in ruled:
+            self.hook.rushlight_check_op(op=op, siblings=new.ops)
 
     def _collect(self, module: object) -> Contributions:
         return Contributions(

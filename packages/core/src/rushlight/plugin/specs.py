@@ -16,6 +16,7 @@ before that code is loaded::
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pluggy
@@ -90,6 +91,15 @@ def rushlight_register_rendezvous() -> list[Rendezvous]:
     """The ways in which a wheel lets the processes of a group find each other. None: none.
 
     Called once per plugin, when it is loaded.
+    """
+
+
+@hookspec
+def rushlight_check_op(op: Op, siblings: Sequence[Op]) -> None:
+    """Raises where an operator of another plugin cannot work, before anything of that plugin is registered.
+
+    Called once per operator with gradient rules that a third party's plugin brings; `siblings` are all its operators.
+    The return value is ignored.
     """
 
 
