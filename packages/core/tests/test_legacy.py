@@ -82,3 +82,17 @@ class TestNoGpu:
         torch.cuda.set_stream(None)
         with torch.cuda.stream(None):
             pass
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_types_of_gpus_without_one():
+    with pytest.raises(TypeError, match=r"type torch.cuda.FloatTensor not available. Torch not compiled with CUDA"):
+        torch.cuda.FloatTensor(3)
+    with pytest.raises((AssertionError, RuntimeError), match="CUDA"):
+        torch.cuda.FloatStorage(3)
+    assert not isinstance(torch.ones(1), torch.cuda.FloatTensor)
+    assert torch.ones(1, dtype=torch.float64).type("torch.FloatTensor").dtype is torch.float32
+    assert torch.cuda.memory_snapshot() == torch.cuda.get_arch_list() == []
+    assert torch.cuda.get_gencode_flags() == ""
+    with pytest.raises(AttributeError, match="NoTensor"):
+        _ = torch.cuda.NoTensor

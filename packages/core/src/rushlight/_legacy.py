@@ -5,23 +5,26 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from . import _C, _tensor
+from . import _C, _registry, _tensor
+from .plugin.interface import Unavailable
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Sets the default dtype by a legacy type, as `rushlight.DoubleTensor` or "torch.DoubleTensor". Deprecated.
+    """Sets default dtype and device by a type, as `rushlight.DoubleTensor` or "torch.cuda.FloatTensor". Deprecated.
 
     Raises:
         TypeError: It is no floating-point type, or of a device that is not there.
     """
-    name = t.rpartition(".") if isinstance(t, str) else ("", "", getattr(t, "__name__", ""))
-    dtype = _tensor.legacy_dtype(name[2])
+    place, _, name = t.rpartition(".") if isinstance(t, str) else ("", "", getattr(t, "__name__", ""))
+    dtype = _tensor.legacy_dtype(name)
     if dtype is None:
         raise TypeError(f"invalid type object: only floating-point types are supported as the default type, got {t!r}.")
     if not dtype.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got {t!r}.")
-    if name[0] not in ("", "torch", "rushlight"):
-        raise TypeError(f"type {t} not available. Use set_default_dtype() and set_default_device().")
+    device_type = getattr(t, "device_type", place.partition(".")[2] or "cpu")
+    answer = _registry.probe(device_type) if device_type in _registry.backends else Unavailable("There is no such type")
+    if not answer:
+        raise TypeError(f"type {t} not available. {answer.reason}.")
     warnings.warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
         "torch.set_default_device() as alternatives.",
@@ -29,6 +32,7 @@ def set_default_tensor_type(t: Any) -> None:
         stacklevel=2,
     )
     _C.set_default_dtype(dtype)
+    _C.set_default_device(device_type)
 
 
 def reinforce(self: Any, reward: Any) -> None:

@@ -59,23 +59,34 @@ def legacy_tensor(*args: Any, dtype: Any = None, device: Any = None) -> Any:
 
 
 class _LegacyType(type):
-    """Types as `FloatTensor`: calling makes a tensor, isinstance asks for the dtype."""
+    """Types as `FloatTensor`: calling makes a tensor, isinstance asks for dtype and device type."""
 
     dtype: Any
+    device_type: str
 
     def __call__(cls, *args: Any, device: Any = None) -> Any:
-        return legacy_tensor(*args, dtype=cls.dtype, device=device)
+        answer = _registry.probe(cls.device_type)
+        if not answer:
+            raise TypeError(f"type torch.{cls.device_type}.{cls.__name__} not available. {answer.reason}.")
+        return legacy_tensor(*args, dtype=cls.dtype, device=device or cls.device_type)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         strided = isinstance(instance, _C.Tensor) and instance.layout is _C.strided
-        return strided and instance.dtype is cls.dtype and instance.is_cpu
+        return strided and instance.dtype is cls.dtype and instance.device.type == cls.device_type
 
 
-def legacy_types() -> dict[str, type]:
+def legacy_types(device_type: str = "cpu", module: str = "rushlight") -> dict[str, type]:
     """`FloatTensor`, `LongTensor` and their kin by name."""
     return {
         name: _LegacyType(
-            name, (), {"dtype": dtype, "__module__": "rushlight", "__doc__": f"Makes CPU tensors of {dtype}."}
+            name,
+            (),
+            {
+                "dtype": dtype,
+                "device_type": device_type,
+                "__module__": module,
+                "__doc__": f"Makes tensors of {dtype} on {device_type}.",
+            },
         )
         for name, dtype in _LEGACY_DTYPES.items()
     }
@@ -99,12 +110,14 @@ def type_(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     if dtype is None:
         place = "" if self.is_cpu else f"{self.device.type}."
         return f"torch.{place}{_LEGACY_NAMES[self.dtype]}Tensor"
+    device_type = getattr(dtype, "device_type", self.device.type)
     if isinstance(dtype, str):
-        name = dtype.rpartition(".")[2]
+        place, _, name = dtype.rpartition(".")
         if name not in _LEGACY_DTYPES:
             raise ValueError(f"invalid type: '{dtype}'. Known are torch.{', torch.'.join(sorted(_LEGACY_DTYPES))}.")
-        dtype = _LEGACY_DTYPES[name]
-    return self.to(getattr(dtype, "dtype", dtype))
+        dtype, device_type = _LEGACY_DTYPES[name], place.partition(".")[2] or "cpu"
+    device = self.device if device_type == self.device.type else device_type
+    return self.to(device, getattr(dtype, "dtype", dtype))
 
 
 def get_device(self: Any) -> int:

@@ -512,10 +512,14 @@ class TypedStorage(_Common):
         """The name of the storage's legacy type, as "torch.FloatStorage", or the elements converted to another type."""
         if dtype is None:
             return f"torch.{'' if self.device.type == 'cpu' else self.device.type + '.'}{_TYPE_NAMES[self.dtype]}"
-        name = dtype.rpartition(".")[2] if isinstance(dtype, str) else ""
-        if name and name not in LEGACY:
-            raise ValueError(f"invalid type: '{dtype}'. Known are torch.{', torch.'.join(sorted(LEGACY))}.")
-        return self._as((LEGACY[name] if name else dtype).dtype)
+        device_type = getattr(dtype, "device_type", self.device.type)
+        if isinstance(dtype, str):
+            place, _, name = dtype.rpartition(".")
+            if name not in LEGACY:
+                raise ValueError(f"invalid type: '{dtype}'. Known are torch.{', torch.'.join(sorted(LEGACY))}.")
+            dtype, device_type = LEGACY[name], place.partition(".")[2] or "cpu"
+        converted = self._as(dtype.dtype)
+        return converted if device_type == self.device.type else converted.to(device=device_type)
 
     def pickle_storage_type(self) -> str:
         """The name of the legacy type, as "FloatStorage"."""
@@ -551,15 +555,19 @@ def typed(untyped: UntypedStorage, dtype: Any) -> TypedStorage:
 
 
 class _LegacyType(type):
-    """Types as `FloatStorage`: calling makes a TypedStorage, isinstance asks for the dtype."""
+    """Types as `FloatStorage`: calling makes a TypedStorage, isinstance asks for dtype and device type."""
 
     dtype: Any
+    device_type: str
 
     def __call__(cls, *args: Any, wrap_storage: Any = None, device: Any = None) -> TypedStorage:
+        if wrap_storage is None and cls.device_type != "cpu":
+            device = device or cls.device_type
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype, device=device)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype and instance.device.type == "cpu"
+        typed = isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+        return typed and instance.device.type == cls.device_type
 
 
 _TYPE_NAMES = {
@@ -568,19 +576,25 @@ _TYPE_NAMES = {
 }
 
 
-def _legacy_type(name: str, dtype: Any) -> Any:
+def _legacy_type(name: str, dtype: Any, device_type: str, module: str) -> Any:
     namespace = {
         "__slots__": (),
         "dtype": dtype,
+        "device_type": device_type,
         "_dtype": classmethod(lambda cls: cls.dtype),
-        "__module__": "rushlight",
-        "__doc__": f"Makes CPU storages of {dtype}.",
+        "__module__": module,
+        "__doc__": f"Makes storages of {dtype} on {device_type}.",
     }
     return _LegacyType(name, (TypedStorage,), namespace)
 
 
-LEGACY = {name: _legacy_type(name, dtype) for dtype, name in _TYPE_NAMES.items()}
-"""`FloatStorage` and its kin by name."""
+def legacy_storages(device_type: str = "cpu", module: str = "rushlight") -> dict[str, Any]:
+    """`FloatStorage`, `LongStorage` and their kin by name."""
+    return {name: _legacy_type(name, dtype, device_type, module) for dtype, name in _TYPE_NAMES.items()}
+
+
+LEGACY = legacy_storages()
+"""`FloatStorage` and its kin by name, on the CPU."""
 
 globals().update(LEGACY)
 

@@ -1,6 +1,8 @@
 """The CUDA backend over the CuPy beside this file: `test_cuda` runs it in a process of its own, where that is CuPy."""
 
 import gc
+import sys
+import types
 
 import cupy
 import numpy as np
@@ -147,6 +149,79 @@ def test_memory():
     with pytest.raises(torch.cuda.OutOfMemoryError, match="CUDA out of memory"):
         torch.empty(1 << 24, device="cuda")
     torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+def test_snapshot_of_memory():
+    before = torch.cuda.memory_snapshot()
+    x = torch.empty(1 << 20, device="cuda:1")
+    (block,) = [each for each in torch.cuda.memory_snapshot() if each not in before]
+    assert block["device"] == 1
+    assert block["total_size"] == block["blocks"][0]["size"] == 1 << 22
+    assert block["segment_type"] == "large"
+    del x
+    gc.collect()
+    assert block not in torch.cuda.memory_snapshot()
+
+
+def test_types_of_tensors_and_storages():
+    x = torch.cuda.FloatTensor([1, 2])
+    assert x.device == torch.device("cuda", 0)
+    assert x.type() == "torch.cuda.FloatTensor"
+    assert isinstance(x, torch.cuda.FloatTensor)
+    assert not isinstance(x, (torch.FloatTensor, torch.cuda.DoubleTensor))
+    assert not isinstance(x.cpu(), torch.cuda.FloatTensor)
+    assert x.cpu().type(torch.cuda.LongTensor).device.type == "cuda"
+    assert x.type("torch.DoubleTensor").device.type == "cpu"
+    assert x.type(torch.float64).type() == "torch.cuda.DoubleTensor"
+    storage = torch.cuda.FloatStorage(3)
+    assert storage.device.type == "cuda"
+    assert storage.type() == "torch.cuda.FloatStorage"
+    assert isinstance(storage, torch.cuda.FloatStorage)
+    assert not isinstance(storage, torch.FloatStorage)
+    assert storage.type("torch.DoubleStorage").device.type == "cpu"
+    with pytest.warns(UserWarning, match="deprecated"):
+        torch.set_default_tensor_type(torch.cuda.DoubleTensor)
+    try:
+        assert torch.ones(1).type() == "torch.cuda.DoubleTensor"
+    finally:
+        with pytest.warns(UserWarning, match="deprecated"):
+            torch.set_default_tensor_type("torch.FloatTensor")
+    assert torch.ones(1).type() == "torch.FloatTensor"
+
+
+def test_what_the_driver_says(monkeypatch, log):
+    assert torch.cuda.get_arch_list() == ["sm_75", "sm_80", "sm_90"]
+    assert torch.cuda.get_gencode_flags().startswith("-gencode compute=compute_75,code=sm_75 -gencode")
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert "install nvidia-ml-py" in torch.cuda.list_gpu_processes()
+    with pytest.raises(ModuleNotFoundError, match="nvidia-ml-py"):
+        torch.cuda.utilization()
+    nvml = types.SimpleNamespace(
+        NVML_TEMPERATURE_GPU=0,
+        NVML_CLOCK_SM=1,
+        nvmlInit=lambda: None,
+        nvmlDeviceGetHandleByPciBusId=lambda bus: bus,
+        nvmlDeviceGetComputeRunningProcesses=lambda bus: (
+            [types.SimpleNamespace(pid=7, usedGpuMemory=2**21)] if ":01:" in bus else []
+        ),
+        nvmlDeviceGetUtilizationRates=lambda bus: types.SimpleNamespace(gpu=30, memory=20),
+        nvmlDeviceGetTemperature=lambda bus, sensor: 40,
+        nvmlDeviceGetPowerUsage=lambda bus: 50,
+        nvmlDeviceGetClockInfo=lambda bus, clock: 60,
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    assert torch.cuda.list_gpu_processes() == "GPU:0\nno processes are running"
+    assert torch.cuda.list_gpu_processes(1) == "GPU:1\nprocess          7 uses        2.000 MB GPU memory"
+    readings = torch.cuda.memory_usage(), torch.cuda.utilization(), torch.cuda.temperature()
+    assert (*readings, torch.cuda.power_draw(), torch.cuda.clock_rate()) == (20, 30, 40, 50, 60)
+    assert torch.cuda.cudart().getDeviceCount() == 2
+    torch.cuda.check_error(torch.cuda.cudaStatus.SUCCESS)
+    with pytest.raises(torch.cuda.CudaError, match=r"error 34 \(34\)"):
+        torch.cuda.check_error(torch.cuda.cudaStatus.ERROR_NOT_READY)
+    log.clear()
+    with torch.cuda.profiler.profile():
+        assert log == [("profile",)]
+    assert log[-1] == ("profiled",)
 
 
 def test_pinned_memory_and_copies_that_do_not_wait(log):

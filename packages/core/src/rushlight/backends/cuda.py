@@ -17,6 +17,7 @@ class CUDA(Backend):
 
     Attributes:
         generators: A Philox generator for each GPU: what random tensors draw from.
+        blocks: Of memory in use, by GPU and address: bytes that were asked for and that it has.
     """
 
     name = "cuda"
@@ -53,16 +54,21 @@ class CUDA(Backend):
         self._pinned: dict[int, int] = {}  # bytes by address
         self._copying: list[tuple[Any, np.ndarray]] = []  # what the driver reads until the event
         self._peaks: dict[int, tuple[int, int]] = {}
+        self.blocks: dict[tuple[int, int], tuple[int, int]] = {}
         backend = self
 
-        class Peaks(cupy.cuda.MemoryHook):
-            name = "rushlight peaks"
+        class Counter(cupy.cuda.MemoryHook):
+            name = "rushlight"
 
             def malloc_postprocess(self, **kwargs: Any) -> None:
+                backend.blocks[kwargs["device_id"], kwargs["mem_ptr"]] = kwargs["size"], kwargs["mem_size"]
                 (used, held), (most_used, most_held) = backend._in_use(), backend.peak()
                 backend._peaks[backend.current_device()] = max(used, most_used), max(held, most_held)
 
-        self._hook = Peaks()
+            def free_postprocess(self, **kwargs: Any) -> None:
+                backend.blocks.pop((kwargs["device_id"], kwargs["mem_ptr"]), None)
+
+        self._hook = Counter()
         self._hook.__enter__()  # for as long as the process runs
         _registry.commit(_registry.CORE, _registry.Contributions(kernels={self.name: _kernels.kernels()}))
 

@@ -111,6 +111,19 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
     return found.major, found.minor
 
 
+def get_arch_list() -> list[str]:
+    """What kernels are compiled for: every architecture that the installed NVRTC knows, as "sm_90"."""
+    if not is_available():
+        return []
+    return [f"sm_{number}" for number in sorted(open_backend().xp.cuda.nvrtc.getSupportedArchs())]
+
+
+def get_gencode_flags() -> str:
+    """`get_arch_list` as options of nvcc."""
+    numbers = [name.removeprefix("sm_") for name in get_arch_list()]
+    return " ".join(f"-gencode compute=compute_{number},code=sm_{number}" for number in numbers)
+
+
 def is_bf16_supported() -> bool:
     """Whether the current GPU computes in bfloat16 natively."""
     return is_available() and get_device_capability() >= (8, 0)

@@ -44,6 +44,30 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
     return nested
 
 
+def memory_snapshot() -> list[dict[str, Any]]:
+    """The blocks in use on all GPUs, by address, each as a segment of its own.
+
+    Returns:
+        Dicts with `device`, `address`, `total_size`, `allocated_size` (what was asked for) and `blocks`. What other
+        threads than the one that opened the backend allocated is not among them: CuPy counts by thread.
+    """
+    if not is_initialized():
+        return []
+    blocks = sorted((index, address, *sizes) for (index, address), sizes in open_backend().blocks.items())
+    return [
+        {
+            "device": index,
+            "address": address,
+            "total_size": held,
+            "allocated_size": asked,
+            "active_size": held,
+            "segment_type": "small" if held < 2**20 else "large",
+            "blocks": [{"address": address, "size": held, "requested_size": asked, "state": "active_allocated"}],
+        }
+        for index, address, asked, held in blocks
+    ]
+
+
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     """A table of `memory_stats` in MiB.
 

@@ -20,6 +20,28 @@ class CudaError(RuntimeError):
         super().__init__(f"{runtime.getErrorString(code)} ({code})")
 
 
+class cudaStatus:
+    """Numbers of the CUDA runtime's errors."""
+
+    SUCCESS = 0
+    ERROR_NOT_READY = 34
+
+
+def cudart() -> Any:
+    """The CUDA runtime, as CuPy has it: functions without the prefix "cuda", as `getDeviceCount`."""
+    return need_cuda("cudart").runtime
+
+
+def check_error(res: int) -> None:
+    """Raises where a function of the CUDA runtime returned an error.
+
+    Raises:
+        CudaError: `res` is not `cudaStatus.SUCCESS`.
+    """
+    if res != cudaStatus.SUCCESS:
+        raise CudaError(res)
+
+
 def need_cuda(what: str) -> Any:
     """CuPy's `cuda` module, or PyTorch's error for a build without GPUs."""
     if not is_available():

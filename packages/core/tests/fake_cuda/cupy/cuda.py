@@ -32,6 +32,10 @@ class Device:
     def __int__(self):
         return self.id
 
+    @property
+    def pci_bus_id(self):
+        return f"0000:0{self.id}:00.0"
+
     def synchronize(self):
         log.append(("synchronize", self.id))
 
@@ -48,12 +52,15 @@ class Pool:
             raise MemoryError("Out of memory allocating")
         self.used += size
         self.held = max(self.held, self.used)
-        weakref.finalize(array, self._free, size)
+        block = {"device_id": runtime.getDevice(), "mem_size": size, "mem_ptr": array.ctypes.data, "pmem_id": 0}
+        weakref.finalize(array, self._free, block)
         for hook in hooks:
-            hook.malloc_postprocess(device_id=runtime.getDevice(), size=array.nbytes, mem_size=size)
+            hook.malloc_postprocess(size=array.nbytes, **block)
 
-    def _free(self, size):
-        self.used -= size
+    def _free(self, block):
+        self.used -= block["mem_size"]
+        for hook in hooks:
+            hook.free_postprocess(**block)
 
     def used_bytes(self):
         return self.used
@@ -92,6 +99,15 @@ class nvtx:
     RangePush = staticmethod(lambda message, *rest: log.append(("push", message)))
     RangePop = staticmethod(lambda: log.append(("pop",)))
     Mark = staticmethod(lambda message, *rest: log.append(("mark", message)))
+
+
+class profiler:
+    start = staticmethod(lambda: log.append(("profile",)))
+    stop = staticmethod(lambda: log.append(("profiled",)))
+
+
+class nvrtc:
+    getSupportedArchs = staticmethod(lambda: (90, 75, 80))
 
 
 class MemoryHook:
