@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from rushlight.plugin.source import Expression, Fold, Node, apply, c_type, expression, reduce, scatter, store
+from rushlight.plugin.source import Expression, Node, apply, c_type, fold_of, reduce, scatter, store
 
 from ._device import Device, devices
 
@@ -405,18 +405,6 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     if any(not -bound <= d < bound for d in given):
         raise np.exceptions.AxisError(f"axis {axis} is out of bounds for array of dimension {ndim}")
     return tuple(sorted({d % bound for d in given})) if ndim else ()
-
-
-def fold_of(name: str, dtype: np.dtype) -> Fold:
-    """How a ufunc of two arguments combines many."""
-    code = expression(name, dtype)
-    if name not in ("maximum", "minimum"):
-        return Fold(code, {"add": 0, "multiply": 1, "logical_or": False, "logical_and": True}[name])
-    sign = -1 if name == "maximum" else 1
-    if dtype.kind in "fV":
-        return Fold(code, sign * math.inf)
-    limits = (0, 1) if dtype == BOOL else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    return Fold(code, limits[sign > 0])
 
 
 def fold(

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.plugin.source import ALIASES, ELEMENTWISE, EXPRESSIONS, Fold, apply, expression, scan, where
+from rushlight.plugin.source import ALIASES, ELEMENTWISE, EXPRESSIONS, Fold, apply, expression, fold_of, scan, where
 
 from . import _array, _order
-from ._array import BOOL, FLOAT64, INT64, Array, asarray, axes_of, dtype_of_sums, fold, fold_of
+from ._array import BOOL, FLOAT64, INT64, Array, asarray, axes_of, dtype_of_sums, fold
 from ._matmul import matmul
 
 Axis = int | Sequence[int] | None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rushlight.plugin.source import GROUP, Helpers, Node, c_type, scan, scatter
+from rushlight.plugin.source import GROUP, Helpers, Node, c_type, fold_of, scan, scatter
 
-from ._array import BOOL, INT64, Array, arange, fold_of
+from ._array import BOOL, INT64, Array, arange
 
 # One step of K. E. Batcher's bitonic sort (1968), on the order of each line: elements `apart` from each other are
 # exchanged. Equal elements go by their index, so the sort is stable; what is beyond the line is larger than all.

@@ -6,6 +6,7 @@ import rushlight_opencl
 
 import rushlight as torch
 from rushlight.plugin import backend, from_array, to_array
+from rushlight.plugin.source import Node, fold_of, store_lines
 from rushlight.testing import assert_close
 
 available = rushlight_opencl.OpenCL.probe()
@@ -69,6 +70,19 @@ def test_an_operator_is_one_kernel(monkeypatch):
     for factor in (2.0, 3.0):
         x * factor
     assert len(set(started)) == 1, "a number is part of the text of a kernel"
+
+
+@pytest.mark.parametrize("length", [1, 3, 40, 1000])
+def test_lines_are_reduced_and_written_in_one_kernel(length):
+    host, tensor = pair(5, length)
+    x, dtype = to_array(tensor), np.dtype("float32")
+    largest = type(x).put_off((5, 1), dtype, Node("{0}", (x,), (dtype,), dtype, fold=fold_of("maximum", dtype)))
+    e = backend("opencl").xp.exp(x - largest)
+    total = type(x).put_off((5, 1), dtype, Node("{0}", (e,), (dtype,), dtype, fold=fold_of("add", dtype)))
+    targets = [x.empty((5, length), dtype, x.device), x.empty((5, 1), dtype, x.device)]
+    store_lines(targets, [e / total, largest], (1,), (5, length))
+    assert_close(from_array(targets[0], "opencl").cpu(), host.softmax(1))
+    assert_close(from_array(targets[1], "opencl").cpu(), host.amax(1, keepdim=True))
 
 
 def test_pending_expressions_see_memory_before_writes():

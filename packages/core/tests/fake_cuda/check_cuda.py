@@ -10,12 +10,16 @@ import nvrtc
 import pytest
 
 import rushlight as torch
+from rushlight import _registry
 from rushlight.plugin import source
 from rushlight.testing import assert_close
 from rushlight.testing.conformance import Case, all_ops, tensors
 
 DTYPES = [torch.float32, torch.int64, torch.bool, torch.complex64, torch.float16]
-CASES = [Case(op, dtype) for op in all_ops() if op.array_kernel for dtype in DTYPES]
+torch.cuda.init()
+# Not those of linalg, whose factors have free phases.
+REPLACED = [op for op in all_ops() if ("cuda", op.name) in _registry.kernels and op.namespace == "nn"]
+CASES = [Case(op, dtype) for op in [*filter(lambda op: op.array_kernel, all_ops()), *REPLACED] for dtype in DTYPES]
 TOLERANCE = {torch.float16: {"rtol": 4e-3, "atol": 1e-3}}
 
 
@@ -42,6 +46,103 @@ def test_an_operator_is_one_kernel(log):
     for factor in (2.5, 3.5):
         assert_close((x * factor).cpu(), cpu * factor)
     assert len(kernels) <= before + 1, "a number is part of the text of a kernel"
+
+
+def launches(log, function, *args):
+    """How many kernels a call starts when it is known, and its results."""
+    function(*args)
+    log.clear()
+    result = function(*args)
+    return [each[0] for each in log].count("launch"), result
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((3, 5), 1), ((3, 1000), 1), ((700, 4), 0), ((2, 3, 40, 5), 2), ((2, 1), 1)]
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_reductions_and_what_follows_are_one_kernel(log, shape, dim, dtype):
+    x, grad = torch.randn(*shape, dtype=dtype), torch.randn(*shape, dtype=dtype)
+    for function in (torch.softmax, torch.log_softmax):
+        count, result = launches(log, function, x.cuda(), dim)
+        assert_close(result.cpu(), function(x, dim), rtol=1e-5, atol=1e-5)
+        assert count == 1
+    for name in ("_softmax_backward", "_log_softmax_backward"):
+        op = next(op for op in all_ops(f"^{name}$")).operator
+        count, result = launches(log, op, grad.cuda(), x.cuda(), dim)
+        assert_close(result.cpu(), op(grad, x, dim), rtol=1e-4, atol=1e-4)
+        assert count == 1
+
+
+def test_folds_of_nan_of_other_lines_and_of_writes():
+    from rushlight.cuda import _fused
+
+    session = _fused.Session(torch.plugin.backend("cuda").launcher)
+    xp = _fused.Namespace(session, cupy)
+    host = np.random.default_rng(0).normal(size=(4, 6))
+    host[1, 2] = np.nan
+    x = session.wrap(cupy.asarray(host))
+    assert np.array_equal((xp.max(x, axis=1, keepdims=True) + 0).array().get(), host.max(1, keepdims=True), True)
+    both = xp.sum(x * 2, axis=0, keepdims=True) + xp.sum(x * 2, axis=1, keepdims=True)
+    assert_close(both.array().get(), host.sum(0, keepdims=True) * 2 + host.sum(1, keepdims=True) * 2, equal_nan=True)
+    of_fold = xp.sum(x - xp.sum(x, axis=1, keepdims=True), axis=0, keepdims=True)
+    assert_close(of_fold.array().get(), (host - host.sum(1, keepdims=True)).sum(0, keepdims=True), equal_nan=True)
+    later = xp.sum(x, axis=1, keepdims=True) * x
+    expected = host.sum(1, keepdims=True) * host
+    x[...] = 0
+    assert_close(later.array().get(), expected, equal_nan=True)
+    assert xp.sum(session.wrap(cupy.asarray(np.ones((0, 3)))) * 1, axis=0).array().get().tolist() == [0, 0, 0]
+
+
+def test_norms_are_one_kernel_each_way(log):
+    nn = pytest.importorskip("rushlight.nn", exc_type=ImportError)
+    for module, shape, most in (
+        (nn.LayerNorm(33), (2, 5, 33), 1),
+        (nn.GroupNorm(3, 6), (2, 6, 5, 4), 1),
+        (nn.InstanceNorm2d(6, affine=True), (2, 6, 5, 4), 1),
+        (nn.BatchNorm2d(6), (4, 6, 5, 3), 6),  # five for the running statistics
+        (nn.BatchNorm2d(6).eval(), (4, 6, 5, 3), 2),
+    ):
+        results = []
+        for device in ("cpu", "cuda"):
+            torch.manual_seed(0)
+            x = torch.randn(shape).to(device).requires_grad_()
+            module = module.to(device)
+            for parameter in module.parameters():
+                parameter.grad = None
+            count, y = launches(log, module, x)
+            log.clear()
+            (y * y.detach().cos()).sum().backward()
+            results.append([each.cpu() for each in (y.detach(), x.grad, *(p.grad for p in module.parameters()))])
+        assert count <= most
+        assert_close(results[1], results[0], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_convolution_and_pooling(dtype, monkeypatch):
+    nn = pytest.importorskip("rushlight.nn", exc_type=ImportError)
+    from rushlight.nn import _cuda
+
+    monkeypatch.setattr(_cuda, "COLUMNS_LIMIT", 1 << 12)  # batches are taken in parts
+    functional = nn.functional
+    calls = [
+        lambda x, w: functional.conv2d(x, w, None, 2, 1, 1, 2),
+        lambda x, w: functional.conv2d(x, w[:, :, :1, :1], None, 1, 0, 1, 2),
+        lambda x, w: functional.conv_transpose2d(x, w.transpose(0, 1)[:, :4].repeat(2, 1, 1, 1), None, 2, 1),
+        lambda x, w: functional.max_pool2d(x * w.mean(), 3, 2, 1),
+        lambda x, w: functional.avg_pool2d(x * w.mean(), 3, 2, 1, count_include_pad=False),
+    ]
+    for call in calls:
+        results = []
+        for device in ("cpu", "cuda"):
+            torch.manual_seed(0)
+            x = torch.randn(5, 4, 9, 8).to(device, dtype).requires_grad_()
+            w = torch.randn(6, 2, 3, 3).to(device, dtype).requires_grad_()
+            y = call(x, w)
+            y.float().square().sum().backward()
+            results.append([each.cpu().float() for each in (y.detach(), x.grad, w.grad)])
+        rtol = 1e-4 if dtype is torch.float32 else 0.05
+        for ours, expected in zip(results[1], results[0], strict=True):
+            assert_close(ours, expected, rtol=rtol, atol=rtol * expected.abs().max().item())
 
 
 def test_what_an_operator_came_to_is_kept(log):

@@ -16,13 +16,32 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..plugin.source import ALIASES, CUDA, ELEMENTWISE, EXPRESSIONS, SPECIAL, Expression, Node, apply, c_type, store
+from ..plugin.source import (
+    ALIASES,
+    CUDA,
+    ELEMENTWISE,
+    EXPRESSIONS,
+    SPECIAL,
+    Expression,
+    Node,
+    apply,
+    c_type,
+    fold_of,
+    store,
+    store_lines,
+)
 
 LARGEST = 128
 """Nodes of an expression, at most; larger ones are computed in parts."""
 
 PLANS = 4096
 """Plans that are kept, at most."""
+
+LINE, FEW_LINES = 1 << 14, 64
+"""Where lines are longer and as few, a group of threads for each is too few threads: CuPy reduces them."""
+
+FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum"}
+"""Reductions that kernels compute on the way, and how."""
 
 UFUNCS = {name: name for name in EXPRESSIONS.keys() - SPECIAL.keys()} | ALIASES
 
@@ -58,17 +77,18 @@ class Plan(NamedTuple):
     """One launch that an array kernel comes to, for arguments of the same shapes, strides, dtypes and numbers.
 
     Attributes:
-        shape: Of the result.
-        dtype: Of the result.
+        results: Shape and dtype of each.
+        several: Whether they make a tuple.
         source: As in `Launcher.run`.
         arguments: Numbers and structs, None in the place of an array.
-        places: For each array its place in `arguments`, and which argument of the array kernel it is; -1: the result.
+        places: For each array its place in `arguments`, and which argument of the array kernel it is; -1 is the first
+            result, -2 the second.
         size: As in `Launcher.run`.
         group: As in `Launcher.run`.
     """
 
-    shape: tuple[int, ...]
-    dtype: np.dtype
+    results: tuple[tuple[tuple[int, ...], np.dtype], ...]
+    several: bool
     source: str
     arguments: tuple[Any, ...]
     places: tuple[tuple[int, int], ...]
@@ -76,13 +96,13 @@ class Plan(NamedTuple):
     group: Sequence[int]
 
     def run(self, launcher: Launcher, args: Sequence[Any]) -> Any:
-        """Launches it for other arrays; returns the result."""
-        result = launcher.cupy.empty(self.shape, self.dtype)
+        """Launches it for other arrays; returns the results."""
+        results = tuple(launcher.cupy.empty(shape, dtype) for shape, dtype in self.results)
         arguments = list(self.arguments)
         for place, which in self.places:
-            arguments[place] = result if which < 0 else args[which]
+            arguments[place] = results[-1 - which] if which < 0 else args[which]
         launcher.run(self.source, arguments, self.size, self.group)
-        return result
+        return results if self.several else results[0]
 
 
 class Session:
@@ -153,14 +173,17 @@ class Deferred(Expression):
         array: CuPy's array; None for an expression.
     """
 
-    __slots__ = ("_array", "depth", "dtype", "node", "session", "shape")
+    __slots__ = ("_array", "depth", "dtype", "line", "node", "session", "shape")
 
     offset = 0
+    line: tuple[tuple[int, ...], tuple[int, ...]] | None
+    """Over which dimensions its expression reduces, of which shape; None where it does not."""
 
     def __init__(self, session: Session, array: Any) -> None:
         self.session = session
         self._array = array
         self.node = None
+        self.line = None
         self.depth = 0
         if array is not None:
             self.shape, self.dtype = array.shape, array.dtype
@@ -175,7 +198,14 @@ class Deferred(Expression):
     @classmethod
     def put_off(cls, shape: tuple[int, ...], dtype: np.dtype, node: Node) -> Self:
         arrays = [each for each in node.arguments if isinstance(each, Deferred)]
+        lines = {each.line for each in arrays if each.line}
+        if len(lines) > 1 or not all(_follows(shape, *line) for line in lines):
+            for each in arrays:
+                if each.line:
+                    each.array()
+            lines = set()
         result = cls.of(arrays[0].session, shape, dtype, node)
+        result.line = lines.pop() if lines else None
         result.depth = 1 + sum(array.depth for array in arrays)
         result.session.pending.append(weakref.ref(result))
         if result.depth > LARGEST:
@@ -194,10 +224,19 @@ class Deferred(Expression):
         """CuPy's array."""
         self.session.looked = True
         if self._array is None:
-            target = Deferred(self.session, self.session.cupy.empty(self.shape, self.dtype))
-            store(target, self)
-            self._array, self.node, self.depth = target._array, None, 0
+            compute_together([self])
         return self._array
+
+    def fold(self, name: str, axes: tuple[int, ...]) -> Deferred:
+        """Its elements combined over dimensions, which stay with the size 1, by a ufunc."""
+        line = (axes, self.shape)
+        if self.line not in (None, line):
+            self.array()
+        node = Node("{0}", (self,), (self.dtype,), self.dtype, fold=fold_of(name, self.dtype))
+        result = self.of(self.session, tuple(1 if d in axes else n for d, n in enumerate(self.shape)), self.dtype, node)
+        result.line, result.depth = line, self.depth + 1
+        self.session.pending.append(weakref.ref(result))
+        return result
 
     # -- what kernels read of it
 
@@ -223,6 +262,10 @@ class Deferred(Expression):
     @property
     def ndim(self) -> int:
         return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
 
     @property
     def real(self) -> Any:
@@ -289,6 +332,28 @@ class Deferred(Expression):
         raise TypeError("cuda: this array lives on the GPU. Copy it to the host first.")
 
 
+def _follows(shape: tuple[int, ...], axes: tuple[int, ...], space: tuple[int, ...]) -> bool:
+    """Whether an array of a shape has an element for each element, or for each line along `axes`, of a space."""
+    return shape in (space, tuple(1 if d in axes else n for d, n in enumerate(space)))
+
+
+def compute_together(values: Sequence[Deferred]) -> None:
+    """Computes expressions, in one kernel those that reduce over the same lines."""
+    by_line: dict[Any, list[Deferred]] = {}
+    for each in values:
+        if each.node is not None:
+            by_line.setdefault(each.line or id(each), []).append(each)
+    for group in by_line.values():
+        targets = [Deferred(each.session, each.session.cupy.empty(each.shape, each.dtype)) for each in group]
+        line = group[0].line
+        if line:
+            store_lines(targets, group, *line)
+        else:
+            store(targets[0], group[0])
+        for target, value in zip(targets, group, strict=True):
+            value._array, value.node, value.line, value.depth = target._array, None, None, 0
+
+
 def special() -> Any:
     """CuPy's special functions."""
     return importlib.import_module("cupyx.scipy.special")
@@ -347,6 +412,8 @@ class Namespace:
                 return Ufunc(session, UFUNCS[name])
             if name in ELEMENTWISE:
                 return self._elementwise(name)
+            if name in FOLDS or name == "mean":
+                return self._folded(name)
         found = getattr(self._module, name, None)
         if found is None:
             raise NotImplementedError(f'cuda: CuPy has no "{name}". Compute it on the CPU.')
@@ -367,6 +434,29 @@ class Namespace:
             return self._session.call(getattr(self._session.cupy, name), *args, **kwargs)
 
         return call
+
+    def _folded(self, name: str) -> Any:
+        def call(x: Any, axis: Any = None, keepdims: bool = False, **kwargs: Any) -> Any:
+            axes = _axes_of(x, axis) if isinstance(x, Deferred) and not kwargs else ()
+            if not axes or (x.node is None and not keepdims):
+                return self._session.call(getattr(self._session.cupy, name), x, axis=axis, keepdims=keepdims, **kwargs)
+            result = x.fold(FOLDS.get(name, "add"), axes)
+            if name == "mean":
+                result = (result / math.prod(x.shape[d] for d in axes)).astype(x.dtype)
+            if keepdims:
+                return result
+            return self._session.wrap(result.array().reshape([n for d, n in enumerate(x.shape) if d not in axes]))
+
+        return call
+
+
+def _axes_of(x: Deferred, axis: Any) -> tuple[int, ...]:
+    """The dimensions of an axis, where a kernel of lines is the way to reduce them; else none."""
+    if x.dtype.kind not in "fV" or not x.size or not x.ndim or axis is None:
+        return ()
+    axes = tuple(sorted(d % x.ndim for d in (axis if isinstance(axis, tuple) else (axis,))))
+    length = math.prod(x.shape[d] for d in axes)
+    return () if length > LINE and x.size < FEW_LINES * length else axes
 
 
 def compute(launcher: Launcher, kernel: Callable[..., Any], *args: Any) -> Any:
@@ -389,7 +479,9 @@ def _computed_here(launcher: Launcher, kernel: Callable[..., Any], args: tuple[A
         return plan.run(launcher, args)
     session = Session(launcher)
     result = kernel(Namespace(session, launcher.cupy), *session.wrap(args))
-    planned = key is not None and not session.looked and isinstance(result, Deferred) and result.node is not None
+    results = [each for each in (result if isinstance(result, tuple) else (result,)) if isinstance(each, Deferred)]
+    planned = key is not None and not session.looked and results and all(each.node is not None for each in results)
+    compute_together(results)
     found = computed(result)
     if planned and len(session.launches) == 1:
         _remember(launcher, key, session.launches[0], args, found)
@@ -406,17 +498,21 @@ def _key_of(value: Any, kind: type) -> Any:
 
 def _remember(launcher: Launcher, key: Any, launch: tuple[Any, ...], args: Sequence[Any], result: Any) -> None:
     source, given, size, group = launch
+    results = result if isinstance(result, tuple) else (result,)
     arguments, places = list(given), []
     for place, value in enumerate(given):
         if isinstance(value, launcher.cupy.ndarray):
-            which = [-1] if value is result else [k for k, arg in enumerate(args) if arg is value]
+            which = [-1 - k for k, each in enumerate(results) if each is value]
+            which = which or [k for k, arg in enumerate(args) if arg is value]
             if len(which) != 1:  # a copy that the run made, or one array twice, which need not be so the next time
                 return
             arguments[place] = None
             places.append((place, which[0]))
     if len(launcher.plans) >= PLANS:
         launcher.plans.clear()
-    launcher.plans[key] = Plan(result.shape, result.dtype, source, tuple(arguments), tuple(places), size, group)
+    kinds = tuple((each.shape, each.dtype) for each in results)
+    several = isinstance(result, tuple)
+    launcher.plans[key] = Plan(kinds, several, source, tuple(arguments), tuple(places), size, group)
 
 
 def first_array(values: Sequence[Any], kind: type) -> Any:

@@ -179,9 +179,10 @@ def compiled(codes, name):
     parts = [SHIM.read_text(), prelude]
     for number, code in enumerate(codes):
         parts.append(f"namespace k{number} {{\n{code.removeprefix(CUDA)}\n}}")
+        waits = "true" if "BARRIER" in code.removeprefix(CUDA) else "false"
         parts.append(
             f'extern "C" void start{number}(void** arguments, unsigned blocks, unsigned threads) '
-            f"{{ start(k{number}::{name}, arguments, blocks, threads); }}"
+            f"{{ start<{waits}>(k{number}::{name}, arguments, blocks, threads); }}"
         )
     text = "\n".join(parts)
     library = KERNELS / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.so"

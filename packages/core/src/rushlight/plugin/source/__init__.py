@@ -2,8 +2,9 @@
 
 An operator's record says what it computes once, for every device, in its array kernel: `lambda xp, x, y: x * y + 1`.
 Where `x` and `y` are `Expression`s, nothing is computed: the result holds how it follows from them, and `store`,
-`reduce`, `scan` and `scatter` make one kernel of it all. So every pointwise operator is one kernel, and no list of
-operators is needed. The same text is OpenCL C after the prelude `OPENCL` and CUDA C++ after `CUDA`.
+`reduce`, `scan` and `scatter` make one kernel of it all, as does `store_lines` of what reduces and goes on. So every
+pointwise operator is one kernel, as a softmax is, and no list of operators is needed. The same text is OpenCL C after
+the prelude `OPENCL` and CUDA C++ after `CUDA`.
 
 Example:
     >>> import numpy as np
@@ -26,7 +27,7 @@ from importlib import resources
 
 from ..._public import claim
 from ._expression import ALIASES, ELEMENTWISE, Expression, Special, apply, where
-from ._kernel import GROUP, Fold, Node, Source, collapse, reduce, scan, scatter, store
+from ._kernel import GROUP, Fold, Node, Source, collapse, fold_of, reduce, scan, scatter, store, store_lines
 from ._scalar import EXPRESSIONS, HELPERS, SPECIAL, TYPES, Helpers, Type, c_type, convert, expression, scalar
 
 __all__ = [
@@ -51,11 +52,13 @@ __all__ = [
     "collapse",
     "convert",
     "expression",
+    "fold_of",
     "reduce",
     "scalar",
     "scan",
     "scatter",
     "store",
+    "store_lines",
     "where",
 ]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ._scalar import INT64, Helpers, c_type, convert, scalar
+from ._scalar import BOOL, INT64, Helpers, c_type, convert, expression, scalar
 
 if TYPE_CHECKING:
     from ._expression import Expression
@@ -34,6 +34,8 @@ class Node(NamedTuple):
         dtypes: To which they are converted.
         dtype: That names helpers in `code`.
         source: Expression whose memory is read at the computed place.
+        fold: How the elements of the only argument combine over the dimensions in which this array has the size 1;
+            `store_lines` computes it.
     """
 
     code: str
@@ -41,6 +43,26 @@ class Node(NamedTuple):
     dtypes: tuple[np.dtype, ...]
     dtype: np.dtype
     source: Expression | None = None
+    fold: Fold | None = None
+
+
+class Fold(NamedTuple):
+    """How elements combine: expression over `{0}` so far and the next one `{1}`, and the value that changes nothing."""
+
+    code: str
+    start: Any
+
+
+def fold_of(name: str, dtype: np.dtype) -> Fold:
+    """How a ufunc of two arguments combines many."""
+    code = expression(name, dtype)
+    if name not in ("maximum", "minimum"):
+        return Fold(code, {"add": 0, "multiply": 1, "logical_or": False, "logical_and": True}[name])
+    sign = -1 if name == "maximum" else 1
+    if dtype.kind in "fV":
+        return Fold(code, sign * math.inf)
+    limits = (0, 1) if dtype == BOOL else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return Fold(code, limits[sign > 0])
 
 
 class Source:
@@ -61,6 +83,7 @@ class Source:
         self._strides: list[Sequence[int]] = []
         self._lines: list[str] = []
         self._names: dict[int, str] = {}
+        self._operands: dict[int, tuple[str, str]] = {}
         self._may_fail = False
 
     def parameter(self, declaration: str, argument: Any) -> str:
@@ -100,7 +123,9 @@ class Source:
     def _statement(self, array: Expression) -> str:
         kind = c_type(array.dtype)
         if array.node is None:
-            code = self.resolve(kind.load.format(*self.operand(array)), array.dtype)
+            if id(array) not in self._operands:
+                self._operands[id(array)] = self.operand(array)
+            code = self.resolve(kind.load.format(*self._operands[id(array)]), array.dtype)
         else:
             node = array.node
             codes = [self.evaluate(each, dtype) for each, dtype in zip(node.arguments, node.dtypes, strict=True)]
@@ -118,14 +143,21 @@ class Source:
         """`code` with the names of helpers for a dtype."""
         return self._helpers.resolve(code, dtype)
 
-    def element(self) -> str:
-        """Statements that compute what `evaluate` named, for the element `i`."""
-        return " ".join([self._place, *self._lines])
+    def loop(self, known: dict[int, str]) -> str:
+        """Statements that compute what `evaluate` named since the last loop, for the element `i`.
+
+        `known` has the names of what is computed before the next loop.
+        """
+        text = " ".join(["<place>", *self._lines])
+        self._lines, self._names = [], dict(known)
+        return text
 
     def run(self, device: Any, work: int, body: str, before: str = "") -> None:
-        """Starts the kernel for `work` items; in `body` is `id` the item's number, and <element> stands for `element`.
+        """Starts the kernel for `work` items.
 
-        `before` is what the kernel needs outside of it.
+        In `body` is `id` the item's number; <element> stands for statements that compute what `evaluate` named for the
+        element `i`, <place> for those of them that find its place in memory. `before` is what the kernel needs outside
+        of it.
         """
         sizes, strides = collapse(self.shape, self._strides)
         reach = [sum((n - 1) * s for n, s in zip(sizes, each, strict=True)) for each in strides]
@@ -135,25 +167,26 @@ class Source:
         flat = len(sizes) <= 1 and all(s in ((), (0,), (1,)) for s in strides)
         if flat:
             steps = ["" if not s or s == (0,) else " + i" for s in strides]
-            self._place = " ".join(f"const index_t p{k} = g.offset[{k}]{step};" for k, step in enumerate(steps))
+            place = " ".join(f"const index_t p{k} = g.offset[{k}]{step};" for k, step in enumerate(steps))
             fields, values = "", []
         else:
             rank = 4 if len(sizes) <= 4 else 64
             pad = (0,) * (rank - len(sizes))
             places = ", ".join(f"p{k} = g.offset[{k}]" for k in range(count))
             sums = " ".join(f"p{k} += c * g.stride[{k}][d];" for k in range(count))
-            self._place = (
+            place = (
                 f"index_t rest = i, {places}; for (u32 d = g.rank; d-- > 0;) "
                 f"{{ const index_t c = rest % g.size[d]; rest /= g.size[d]; {sums} }}"
             )
             fields = f" index_t rank, size[{rank}], stride[{max(count, 1)}][{rank}];"
             values = [len(sizes), *sizes, *pad, *(v for each in strides for v in (*each, *pad))]
         fields = f"typedef struct {{ index_t work, offset[{max(count, 1)}];{fields} }} Geometry;"
+        body = body.replace("<element>", " ".join(["<place>", *self._lines])).replace("<place>", place)
         parameters = [*self._parameters, "const Geometry g"] + ["GLOBAL int *fault"] * self._may_fail
         source = (
             f"{before}typedef {index} index_t;\n{fields}\n{self._helpers.text}"
             f"KERNEL run({', '.join(parameters)}) {{ const index_t id = WORK_ITEM; "
-            f"if (id >= g.work) return; {body.replace('<element>', self.element())} }}"
+            f"if (id >= g.work) return; {body} }}"
         )
         geometry = np.array([work, *(self._offsets or [0]), *values], "u4" if index == "u32" else "u8")
         device.run(source, [*self._arguments, geometry], (work,), (GROUP,))
@@ -222,13 +255,6 @@ def scatter(target: Expression, place: Expression, value: Any, change: str = "")
     source.run(target.device, work, f"const index_t i = id; <element> {write}", before)
 
 
-class Fold(NamedTuple):
-    """How elements combine: expression over `{0}` so far and the next one `{1}`, and the value that changes nothing."""
-
-    code: str
-    start: Any
-
-
 def reduce(target: Expression, value: Any, axes: Sequence[int], fold: Fold) -> None:
     """Combines an expression over some of its dimensions.
 
@@ -262,6 +288,82 @@ def reduce(target: Expression, value: Any, axes: Sequence[int], fold: Fold) -> N
     )
     if partial is not target:
         reduce(target, partial, (1,), fold)
+
+
+def _folds(values: Sequence[Any]) -> list[Expression]:
+    """The arrays that are folds in expressions, each behind those that it needs."""
+    found: dict[int, Expression] = {}
+
+    def visit(value: Any) -> None:
+        node = getattr(value, "node", None)
+        if node is None or id(value) in found:
+            return
+        for each in node.arguments:
+            visit(each)
+        if node.fold is not None:
+            found[id(value)] = value
+
+    for value in values:
+        visit(value)
+    return list(found.values())
+
+
+def store_lines(
+    targets: Sequence[Expression], values: Sequence[Any], axes: Sequence[int], space: Sequence[int]
+) -> None:
+    """Writes expressions over folds to arrays, as those of a softmax: one kernel, which reads each line once per fold.
+
+    Args:
+        targets: What is written, of the shape of `space` or of the size 1 in `axes`.
+        values: Expressions of these shapes. Their folds are over `axes`, of values of the shape of `space`.
+        axes: The dimensions that make a line.
+        space: All sizes.
+    """
+    kept = [d for d in range(len(space)) if d not in axes]
+    order = [*kept, *axes]
+    lines, length = math.prod(space[d] for d in kept), math.prod(space[d] for d in axes)
+    if not lines or not length:
+        return
+    # Work items of a line; the group has GROUP / lanes lines, of which the last group's may be too many.
+    lanes = min(GROUP, 1 << max(length // 4 - 1, 0).bit_length())
+    source = Source([space[d] for d in order], order)
+    count, size = (source.number(n, INT64) for n in (lines, length))
+    names: dict[int, str] = {}
+    shared: dict[str, str] = {}
+    body = [f"const index_t line = id / {lanes}, lane = id % {lanes}; const u32 own = LOCAL_ITEM;"]
+    each_element = f"if (line < {count}) for (index_t r = lane; r < {size}; r += {lanes}) {{ "
+    each_element += f"const index_t i = line * {size} + r;"
+    for k, array in enumerate(_folds(values)):
+        assert array.node is not None
+        assert array.node.fold is not None
+        fold, dtype, kind = array.node.fold, array.node.dtype, c_type(array.node.dtype).value
+        total = f"f{k}"
+        code = source.evaluate(array.node.arguments[0], dtype)
+        combined = source.resolve(fold.code.format(total, code), dtype)
+        start = source.number(fold.start, dtype)
+        names[id(array)] = total
+        body.append(f"{kind} {total} = {start}; {each_element} {source.loop(names)} {total} = {combined}; }}")
+        if lanes > 1:
+            memory = shared.setdefault(kind, f"shared_{kind}")
+            halves = source.resolve(fold.code.format(f"{memory}[own]", f"{memory}[own + n]"), dtype)
+            body.append(
+                f"{memory}[own] = {total}; BARRIER; for (u32 n = {lanes // 2}; n; n >>= 1) {{ "
+                f"if (lane < n) {memory}[own] = {halves}; BARRIER; }} {total} = {memory}[own - lane]; BARRIER;"
+            )
+    for whole in (True, False):
+        written = [pair for pair in zip(targets, values, strict=True) if (pair[0].shape == tuple(space)) == whole]
+        if not written:
+            continue
+        writes = []
+        for target, value in written:
+            code = source.evaluate(value, target.dtype)
+            pointer, place = source.operand(target, "")
+            writes.append(source.resolve(c_type(target.dtype).store.format(pointer, place, code), target.dtype))
+        head = each_element if whole else f"if (line < {count} && lane == 0) {{ const index_t i = line * {size};"
+        body.append(f"{head} {source.loop(names)} {' '.join(writes)} }}")
+    arrays = [f"SHARED {kind} {memory}[{GROUP}];" for kind, memory in shared.items()]
+    per_group = GROUP // lanes
+    source.run(targets[0].device, -(-lines // per_group) * GROUP, " ".join([*arrays, *body]))
 
 
 def _offset(source: Source, array: Expression) -> str:

@@ -2,6 +2,9 @@
 #define KERNEL extern "C" __global__ void
 #define DEVICE static __device__ inline
 #define GLOBAL
+#define SHARED __shared__
+#define BARRIER __syncthreads()
+#define LOCAL_ITEM threadIdx.x
 #define WORK_ITEM ((u64)blockIdx.x * blockDim.x + threadIdx.x)
 
 typedef signed char i8;

@@ -3,6 +3,9 @@
 #define KERNEL __kernel void
 #define DEVICE
 #define GLOBAL __global
+#define SHARED __local
+#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+#define LOCAL_ITEM get_local_id(0)
 #define WORK_ITEM get_global_id(0)
 
 typedef char i8;
