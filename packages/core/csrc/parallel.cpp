@@ -90,6 +90,8 @@ constexpr int kCallerSpins = 256;    // about 10 us before a caller sleeps until
 constexpr int kChunksPerThread = 6;  // lets a thread that has a core take the share of one that has none
 constexpr int kChunksPerGrain = 4;
 constexpr int kLeftToOwner = 2;
+// Chunks of many elements begin where a cache line does: a vector that crosses two lines costs twice.
+constexpr int64_t kLine = 64, kManyLines = 16;
 constexpr double kWorthWaking = 50000;       // nanoseconds of work that pay for waking a worker
 constexpr double kWorthSharing = 3500;       // ... for handing a part to one that is awake
 constexpr int64_t kLoopNanoseconds = 60000;  // calls that follow each other in less, beside their work, are a loop
@@ -327,6 +329,7 @@ void parallel_run(int64_t begin, int64_t end, int64_t grain, void (*fn)(void*, i
   job.begin = begin;
   job.end = end;
   job.chunk = std::max((grain - 1) / kChunksPerGrain + 1, (n - 1) / (threads * kChunksPerThread) + 1);
+  if (job.chunk > kManyLines * kLine) job.chunk = (job.chunk + kLine - 1) / kLine * kLine;
   job.chunks = (n - 1) / job.chunk + 1;
   job.divide(static_cast<int>(threads));
   job.failed.store(false, std::memory_order_relaxed);

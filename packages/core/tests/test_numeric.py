@@ -120,3 +120,19 @@ def test_clamp_between_tensors_of_special_values(dtype):
     x, low, high = (torch.tensor(v, dtype=dtype) for v in zip(*itertools.product(values, repeat=3), strict=True))
     expected = np.minimum(np.maximum(x.double().numpy(), low.double().numpy()), high.double().numpy())
     np.testing.assert_array_equal(torch.clamp(x, low, high).double().numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.uint8, torch.bfloat16, torch.float16, torch.float32, torch.float64, torch.complex128]
+)
+def test_inputs_that_lie_transposed(dtype):
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.integers(0, 50, shape) for shape in ((3, 70, 150), (3, 150, 70), (150, 70, 3)))
+    x, y, z = (torch.tensor(v).to(dtype) for v in (a, b, c))
+    yt, zt = y.transpose(1, 2), z.permute(2, 1, 0)
+    expected = a + b.transpose(0, 2, 1) + c.transpose(2, 1, 0)
+    assert (x + yt + zt).to(torch.int64).tolist() == expected.tolist()
+    assert torch.where(yt.real > 25, x, zt).to(torch.int64).tolist() == (
+        np.where(b.transpose(0, 2, 1) > 25, a, c.transpose(2, 1, 0)).tolist()
+    )
+    assert torch.addcmul(x, yt, zt, value=0).equal(x)

@@ -1,5 +1,6 @@
 // Where the ISA source of casts and copies puts its loops.
 #pragma once
+#include "copy.h"
 #include "pointwise.h"
 #include "rushlight/isa.h"
 
@@ -8,8 +9,7 @@ namespace rl {
 struct CastTable {
   Loop loops[kNumDTypes][kNumDTypes] = {};  // [from][to]
   Loop reverse[17] = {};                    // dense elements of a size from others that lie in the opposite order
-  // dst[j][i] = src[i][j] for dense rows of elements of a size; what is from row to row in bytes.
-  void (*transpose[17])(const char* src, int64_t src_row, int64_t rows, int64_t cols, char* dst, int64_t dst_row) = {};
+  Transpose transpose[17] = {};             // by the size of an element
 };
 
 }  // namespace rl

@@ -39,30 +39,15 @@ int transposed_dimension(const Nest& nest, int64_t size) {
   return 0;
 }
 
-void copy_transposed(Nest& nest, int d, int64_t size, char* dst, const char* src) {
-  const int64_t ni = nest.shape[0], nj = nest.shape[d];
-  const int64_t dst_j = nest.strides[d][0], src_i = nest.strides[0][1];
+void copy_transposed(const Nest& nest, int d, int64_t size, char* dst, const char* src) {
   const auto transpose = casts().transpose[size];
-  const int64_t tile = std::min<int64_t>(kTileBytes / size, 64);
-  // The outer nest counts tiles along i, then along j, then the other dimensions.
-  const int64_t tiles_i = (ni + tile - 1) / tile, tiles_j = (nj + tile - 1) / tile;
-  int64_t outer = 1;
-  for (int k = 1; k < nest.ndim; ++k) outer *= k == d ? 1 : nest.shape[k];
-  const int64_t grain = kCopyGrain / (tile * tile * size);
-  parallel_for(0, outer * tiles_i * tiles_j, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      const int64_t i = t % tiles_i * tile, j = t / tiles_i % tiles_j * tile;
-      int64_t rest = t / (tiles_i * tiles_j);
-      char* to = dst + i * size + j * dst_j;
-      const char* from = src + i * src_i + j * size;
-      for (int k = 1; k < nest.ndim; ++k) {
-        if (k == d) continue;
-        to += rest % nest.shape[k] * nest.strides[k][0];
-        from += rest % nest.shape[k] * nest.strides[k][1];
-        rest /= nest.shape[k];
-      }
-      transpose(from, src_i, std::min(ni - i, tile), std::min(nj - j, tile), to, dst_j);
-    }
+  const int64_t side = std::min<int64_t>(kTileBytes / size, 64);
+  const Nest::Tiles tiles{d, side, side};
+  char* const data[] = {dst, const_cast<char*>(src)};
+  parallel_for(0, nest.count(tiles), kCopyGrain / (side * side * size), [&](int64_t begin, int64_t end) {
+    nest.walk(tiles, data, begin, end, [&](char* const* at, int64_t columns, int64_t rows) {
+      transpose(at[1], nest.strides[0][1], columns, rows, at[0], nest.strides[d][0]);
+    });
   });
 }
 
@@ -162,6 +147,8 @@ const RangeTable& ranges() {
 }
 
 }  // namespace
+
+Transpose find_transpose(int64_t size) { return casts().transpose[size]; }
 
 Loop find_cast(DType from, DType to) { return casts().loops[static_cast<int>(from)][static_cast<int>(to)]; }
 

@@ -10,6 +10,10 @@ namespace rl {
 // Float to integer truncates and saturates, NaN becomes 0; complex to real drops the imaginary part; to bool is `!= 0`.
 Loop find_cast(DType from, DType to);
 
+// dst[j][i] = src[i][j] for dense rows of elements of a size; what is from row to row in bytes.
+using Transpose = void (*)(const char* src, int64_t src_row, int64_t rows, int64_t cols, char* dst, int64_t dst_row);
+Transpose find_transpose(int64_t size);
+
 // n-dimensional copy with conversion; strides in bytes (source strides may be 0). The two must not overlap.
 void copy_strided(DType dst_dtype, char* dst, const int64_t* dst_strides, DType src_dtype, const char* src,
                   const int64_t* src_strides, int ndim, const int64_t* shape);

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "../parallel.h"
+#include "copy.h"
 #include "nest.h"
 
 namespace rl {
@@ -158,6 +159,58 @@ void run_short_rows(Loop loop, const Nest& nest, char* const* data, const void* 
   });
 }
 
+// ---- Transposed inputs ----
+
+constexpr int64_t kLineBytes = 64, kLeastTileRows = 16;
+constexpr int64_t kTileBytes = 16 * 1024;  // of a transposed input, so that two lie in the first-level cache
+constexpr int64_t kTilesPerGrain = 4;
+constexpr int kMaxTransposed = 2;
+
+// Dense along dimension d, where the output is along the innermost one.
+bool is_transposed(const Nest& nest, int k, int d, const int64_t* sizes) {
+  return nest.strides[0][k] != sizes[k] && nest.strides[0][k] != 0 && nest.strides[d][k] == sizes[k];
+}
+
+// The dimension along which an input is dense instead of the innermost one; 0: there is none.
+int transposed_dimension(const Nest& nest, const int64_t* sizes) {
+  if (sizes == nullptr || nest.strides[0][0] != sizes[0] || nest.shape[0] < kShortRow) return 0;
+  for (int d = 1; d < nest.ndim; ++d) {
+    if (nest.shape[d] < kLeastTileRows / 2) continue;
+    for (int k = 1; k < nest.nops; ++k) {
+      if (is_transposed(nest, k, d, sizes)) return d;
+    }
+  }
+  return 0;
+}
+
+// By tiles whose transposed inputs are turned first: an element of theirs at a time would cost a line of the cache.
+void run_tiles(Loop loop, const Nest& nest, char* const* data, const void* params, const int64_t* sizes, int d) {
+  int64_t widest = 1;
+  for (int k = 1; k < nest.nops; ++k) {
+    if (is_transposed(nest, k, d, sizes) && sizes[k] > widest) widest = sizes[k];
+  }
+  const int64_t most_rows = widest * kLeastTileRows < kLineBytes ? kLineBytes / widest : kLeastTileRows;
+  const Nest::Tiles tiles{d, kTileBytes / (most_rows * widest), most_rows};
+  parallel_for(0, nest.count(tiles), kTilesPerGrain, [&](int64_t begin, int64_t end) {
+    alignas(64) char buffers[kMaxTransposed][kTileBytes];
+    nest.walk(tiles, data, begin, end, [&](char* const* at, int64_t columns, int64_t rows) {
+      char* operands[kMaxOperands];
+      int64_t along[kMaxOperands], down[kMaxOperands];
+      int turned = 0;
+      for (int k = 0; k < nest.nops; ++k) {
+        operands[k] = at[k], along[k] = nest.strides[0][k], down[k] = nest.strides[d][k];
+        if (!is_transposed(nest, k, d, sizes) || turned == kMaxTransposed) continue;
+        operands[k] = buffers[turned++], along[k] = sizes[k], down[k] = columns * sizes[k];
+        find_transpose(sizes[k])(at[k], nest.strides[0][k], columns, rows, operands[k], down[k]);
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        loop(operands, along, columns, params);
+        for (int k = 0; k < nest.nops; ++k) operands[k] += down[k];
+      }
+    });
+  });
+}
+
 }  // namespace
 
 void run_pointwise(Loop loop, int ndim, const int64_t* shape, int nops, char* const* data,
@@ -169,6 +222,9 @@ void run_pointwise(Loop loop, int ndim, const int64_t* shape, int nops, char* co
   }
   const Nest nest(ndim, shape, nops, strides);
   if (nest.numel == 0) return;
+  if (nest.numel >= kSmall) {
+    if (const int d = transposed_dimension(nest, sizes)) return run_tiles(loop, nest, data, params, sizes, d);
+  }
   // Work is cut at multiples of `unit` elements.
   const bool packs = has_short_rows(nest, sizes);
   const int64_t unit = packs ? nest.shape[0] : 1;

@@ -44,6 +44,34 @@ struct Nest {
       }
     }
   }
+
+  // Tiles of dimensions 0 and d, counted along 0, then along d, then along the others.
+  struct Tiles {
+    int d;
+    int64_t columns, rows;  // at most, of one tile
+  };
+  int64_t count(const Tiles& t) const {
+    return numel / (shape[0] * shape[t.d]) * ((shape[0] - 1) / t.columns + 1) * ((shape[t.d] - 1) / t.rows + 1);
+  }
+
+  // Calls tile(pointers, columns, rows) for tiles [begin, end).
+  template <class Tile>
+  void walk(const Tiles& t, char* const* data, int64_t begin, int64_t end, const Tile& tile) const {
+    const int64_t across = (shape[0] - 1) / t.columns + 1, down = (shape[t.d] - 1) / t.rows + 1;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = i % across * t.columns, row = i / across % down * t.rows;
+      char* at[kMaxOperands];
+      for (int k = 0; k < nops; ++k) at[k] = data[k] + column * strides[0][k] + row * strides[t.d][k];
+      int64_t rest = i / (across * down);
+      for (int d = 1; d < ndim; ++d) {
+        if (d == t.d) continue;
+        for (int k = 0; k < nops; ++k) at[k] += rest % shape[d] * strides[d][k];
+        rest /= shape[d];
+      }
+      tile(at, shape[0] - column < t.columns ? shape[0] - column : t.columns,
+           shape[t.d] - row < t.rows ? shape[t.d] - row : t.rows);
+    }
+  }
 };
 
 }  // namespace rl
