@@ -18,7 +18,7 @@ from rushlight.plugin.source import Expression, Node, apply, c_type, fold_of, re
 
 from ._device import Device, devices
 
-BOOL, INT64, FLOAT32, FLOAT64 = map(np.dtype, ("bool", "int64", "float32", "float64"))
+BOOL, INT64, UINT64, FLOAT32, FLOAT64 = map(np.dtype, ("bool", "int64", "uint64", "float32", "float64"))
 
 LARGEST = 32
 """Nodes of an expression, at most; larger ones are computed in parts."""
@@ -423,7 +423,9 @@ def fold(
 
 def dtype_of_sums(dtype: np.dtype, asked: Any) -> np.dtype:
     """The dtype of the sum or product of elements of a dtype."""
-    return np.dtype(asked) if asked is not None else INT64 if dtype.kind in "bi" else dtype
+    if asked is not None:
+        return np.dtype(asked)
+    return INT64 if dtype.kind in "bi" else UINT64 if dtype.kind == "u" else dtype
 
 
 def nonzero(x: Array) -> list[Array]:

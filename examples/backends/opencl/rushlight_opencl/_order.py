@@ -79,6 +79,8 @@ __kernel void run(__global long *found, __global const {stored} *edges, __global
 def searchsorted(edges: Array, values: Array, right: bool) -> Array:
     """For each value how many elements of a sorted vector are less, with `right` not greater, int64."""
     dtype = np.result_type(edges.dtype, values.dtype)
+    if dtype.kind == "c":
+        raise NotImplementedError(f'opencl: "searchsorted" not implemented for {dtype}. Search its absolute value.')
     edges, values = (each.astype(dtype).compute() for each in (edges, values))
     result = Array.empty(values.shape, INT64, values.device)
     kind = c_type(dtype)

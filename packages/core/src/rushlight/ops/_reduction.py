@@ -406,7 +406,7 @@ vector_norm = (
     )
     .array(
         lambda xp, x, ord, dim, keepdim, dtype: _vector_norm(
-            xp, x if dtype is None else x.astype(dtype), ord, _axis(dim), keepdim
+            xp, _of_floats(x if dtype is None else x.astype(dtype)), ord, _axis(dim), keepdim
         )
     )
     .grad(self=lambda grad, result, self, ord, dim, keepdim: _norm_grad(grad, result, self, ord, dim, keepdim))
@@ -493,6 +493,14 @@ def _truth(fn: Any, x: Any, dim: Any, keepdim: bool) -> Any:
     axis = () if dim is not None and not isinstance(dim, int) and len(dim) == 0 else _axis(dim)
     result = fn(x, axis=axis, keepdims=keepdim)
     return result.astype(x.dtype) if x.dtype == np.uint8 else result
+
+
+def _of_floats(x: Any) -> Any:
+    if x.dtype.kind in "biu":
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype}. Pass dtype=."
+        )
+    return x
 
 
 def _vector_norm(xp: Any, x: Any, p: float, axis: Any, keepdim: bool) -> Any:

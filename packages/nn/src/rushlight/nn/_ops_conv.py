@@ -220,7 +220,7 @@ def conv_weight_composite(
     parts = []
     for offset in offsets(tuple(kernel)):
         part = shifted(image, offset, dilation, stride, tuple(count)).reshape(batch, groups, channels, -1)
-        parts.append(rl.matmul(left, part.transpose(-1, -2)).sum(0).reshape(out, channels))
+        parts.append(rl.matmul(left, part.transpose(-1, -2)).sum(0, dtype=left.dtype).reshape(out, channels))
     return rl.stack(parts, -1).reshape(size)
 
 

@@ -284,7 +284,7 @@ def reduce(target: Expression, value: Any, axes: Sequence[int], fold: Fold) -> N
         f"const index_t end = {count} == 1 || length - first < {RUN} ? length : first + {RUN}; "
         f"{kind.value} sum = {start}; "
         f"for (index_t r = first; r < end; ++r) {{ const index_t i = line * length + r; <element> sum = {combined}; }} "
-        f"{kind.store.format(out, f'{_offset(source, partial)} + id', 'sum')}",
+        f"{source.resolve(kind.store.format(out, f'{_offset(source, partial)} + id', 'sum'), target.dtype)}",
     )
     if partial is not target:
         reduce(target, partial, (1,), fold)
@@ -387,5 +387,6 @@ def scan(target: Expression, value: Any, axis: int, fold: Fold) -> None:
         target.device,
         work,
         f"{kind.value} sum; for (index_t r = 0; r < {size}; ++r) {{ const index_t i = id * {size} + r; <element> "
-        f"sum = r ? {combined} : {code}; {kind.store.format(pointer, place, 'sum')} }}",
+        f"sum = r ? {combined} : {code}; "
+        f"{source.resolve(kind.store.format(pointer, place, 'sum'), target.dtype)} }}",
     )
