@@ -3,6 +3,7 @@
 #include "complex.h"
 #include "rushlight/loop.h"
 #include "rushlight/simd.h"
+#include "transpose.h"
 
 namespace rl {
 namespace RL_ISA {
@@ -97,9 +98,13 @@ void reverse(char* const* data, const int64_t*, int64_t n, const void*) {
 
 template <class T>
 void transpose_tile(const char* src, int64_t src_row, int64_t rows, int64_t cols, char* dst, int64_t dst_row) {
-  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
-    constexpr int64_t kSize = sizeof(T);
-    transpose(reinterpret_cast<const T*>(src), src_row / kSize, rows, cols, reinterpret_cast<T*>(dst), dst_row / kSize);
+  constexpr int64_t kSize = sizeof(T);
+  if constexpr (kSize <= 8) {
+    // Whole lines of the cache, unless each store would cross two.
+    const bool aligned = (reinterpret_cast<uintptr_t>(dst) | static_cast<uintptr_t>(dst_row)) % kVecBytes == 0;
+    constexpr int kNarrow = kVecBytes < 32 ? kVecBytes : 32;
+    const auto turn = aligned ? transpose_block<T, kVecBytes> : transpose_block<T, kNarrow>;
+    turn(reinterpret_cast<const T*>(src), src_row / kSize, rows, cols, reinterpret_cast<T*>(dst), dst_row / kSize);
   } else {
     for (int64_t j = 0; j < cols; ++j) {
       T* out = reinterpret_cast<T*>(dst + j * dst_row);
