@@ -193,3 +193,24 @@ def test_sort_of_64_bits_is_stable(dtype, kind):
         order = np.argsort(x[:, ::-1], axis=1, kind="stable")[:, ::-1] if descending else np.argsort(x, kind="stable")
         assert np.array_equal(found.indices.numpy(), x.shape[1] - 1 - order if descending else order)
         assert np.array_equal(found.values.numpy(), np.take_along_axis(x, found.indices.numpy(), 1), equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int64, torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("kind", ["random", "sorted", "equal", "mostly equal", "periodic", "with NaN"])
+def test_medians_of_many(kind, dtype):
+    rng = np.random.default_rng(0)
+    values = {
+        "random": rng.random(70_000) * 200,
+        "sorted": np.linspace(0, 200, 70_000),
+        "equal": np.full(70_000, 7.0),
+        "mostly equal": np.where(rng.random(70_000) < 0.6, 3, rng.random(70_000) * 200),
+        "periodic": np.arange(70_000) % 64 * 3.0,
+        "with NaN": np.where(rng.random(70_000) < 0.3, np.nan, rng.random(70_000) * 200),
+    }[kind]
+    x = torch.tensor(np.repeat(values, 2)).to(dtype)[::2]
+    known = x.double().numpy()
+    order = np.argsort(known, kind="stable")
+    nans = int(np.isnan(known).sum())
+    assert x.median(0).indices.item() == order[x.numel() - nans if nans else (x.numel() - 1) // 2]
+    assert x.nanmedian(0).indices.item() == order[(x.numel() - nans - 1) // 2]
+    assert x.kthvalue(60_000).values.equal(x[order[59_999]]) or nans > 10_000

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "../allocator.h"
 #include "../parallel.h"
@@ -186,18 +187,30 @@ void for_lines(bool packed, int64_t lines, int64_t n, F&& f) {
 constexpr int64_t kManyItems = 512;  // from which the room of `least_items` is there
 constexpr int64_t kBlockItems = 1024;
 
-// The k least items of a line, in order, for a k that is small beside n: of every block those are kept that do not
-// exceed the worst of the best k of the blocks before. Whether no other k items would do.
-template <class Item, class T>
-bool least_items(DType dtype, const T* x, int64_t stride, int64_t n, Item* items, int64_t k, bool flip) {
-  using Key = decltype(key_of(x[0]));
+const SortTable& sort_table() {
   static const SortTable table = [] {
     SortTable filled;
     RL_ISA_CALL(fill_sort, filled);
     return filled;
   }();
-  const auto bound_of_least = table.bound_of_least[static_cast<int>(dtype)];
-  const auto places_up_to = table.places_up_to[static_cast<int>(dtype)];
+  return table;
+}
+
+// The elements of a block, gathered into `copies` where they do not lie side by side.
+template <class T>
+const T* block_of(const T* x, int64_t stride, int64_t n, T* copies) {
+  if (stride == 1) return x;
+  for (int64_t i = 0; i < n; ++i) copies[i] = x[i * stride];
+  return copies;
+}
+
+// The k least items of a line, in order, for a k that is small beside n: of every block those are kept that do not
+// exceed the worst of the best k of the blocks before. Whether no other k items would do.
+template <class Item, class T>
+bool least_items(DType dtype, const T* x, int64_t stride, int64_t n, Item* items, int64_t k, bool flip) {
+  using Key = decltype(key_of(x[0]));
+  const auto bound_of_least = sort_table().bound_of_least[static_cast<int>(dtype)];
+  const auto places_up_to = sort_table().places_up_to[static_cast<int>(dtype)];
   const Key mask = flip ? static_cast<Key>(Item::kMask) : 0;
   const int64_t room = 4 * k + 64;
   Key worst = ~Key{0};
@@ -215,11 +228,7 @@ bool least_items(DType dtype, const T* x, int64_t stride, int64_t n, Item* items
   int32_t places[kBlockItems + 1];
   for (int64_t begin = 0; begin < n; begin += kBlockItems) {
     const int64_t count = std::min(kBlockItems, n - begin);
-    const T* block = x + begin * stride;
-    if (stride != 1) {
-      for (int64_t i = 0; i < count; ++i) copies[i] = block[i * stride];
-      block = copies;
-    }
+    const T* block = block_of(x + begin * stride, stride, count, copies);
     if (begin == 0 && k <= SortTable::kLanes) worst = static_cast<Key>(bound_of_least(block, count, k, mask));
     const int64_t found = places_up_to(block, count, worst, mask, places);
     for (int64_t i = 0; i < found; ++i) {
@@ -232,41 +241,88 @@ bool least_items(DType dtype, const T* x, int64_t stride, int64_t n, Item* items
                                      [](const Item& a, const Item& b) { return a.key() == b.key(); }) == items + k;
 }
 
-constexpr int kDigit = 11;
-constexpr int64_t kDigits = 1 << kDigit;
+constexpr int64_t kSample = 1024, kManySamples = 8 * kSample;
+constexpr int64_t kSpread = 64;  // four standard deviations of a rank in a sample, as it is in the whole
+constexpr int64_t kChunkItems = 16 * kBlockItems;
 
-// Finds an element of a long line by its rank: counts the leading digits of all keys, then looks at those alone that
-// have the digit of that rank. `rank` is asked for with the number of NaNs, whose keys are the highest.
+// A place in each of kSample pieces of n elements, at random within it lest it follows a period of the data.
+int64_t sample_place(int64_t i, int64_t n) {
+  const int64_t piece = n / kSample;
+  const uint64_t mixed = static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15;
+  return i * piece + static_cast<int64_t>((mixed >> 32) % static_cast<uint64_t>(piece));
+}
+
+// The item of rank k among n. Between two bounds from a sample few are left, nearly always those that matter.
+template <class Item>
+Item item_of_rank(Item* items, Item* spare, int64_t n, int64_t k) {
+  while (n >= kManySamples) {
+    Item sample[kSample];
+    for (int64_t i = 0; i < kSample; ++i) sample[i] = items[sample_place(i, n)];
+    std::sort(sample, sample + kSample);
+    const int64_t at = static_cast<int64_t>(static_cast<double>(k) / static_cast<double>(n) * kSample);
+    const Item low = sample[std::max<int64_t>(0, at - kSpread)];
+    const Item high = sample[std::min<int64_t>(kSample - 1, at + kSpread)];
+    int64_t below = 0, found = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const bool lower = items[i] < low;
+      spare[found] = items[i];
+      below += lower;
+      found += !lower & !(high < items[i]);
+    }
+    if (k < below || k >= below + found) break;
+    std::swap(items, spare);
+    n = found;
+    k -= below;
+  }
+  std::nth_element(items, items + k, items + n);
+  return items[k];
+}
+
+// Finds an element of a long line by its rank, of which `rank` is asked with the number of NaNs, whose keys are the
+// highest: as above, where the first round reads the elements themselves. Negative where the sample misled.
 template <class Item, class T, class Rank>
-int64_t select(const T* x, int64_t stride, int64_t n, Item* items, Rank&& rank) {
+int64_t select(DType dtype, const T* x, int64_t stride, int64_t n, Item* items, Item* spare, Rank&& rank) {
   using Key = decltype(key_of(x[0]));
-  constexpr int kBits =
-      std::is_same_v<T, Half> || std::is_same_v<T, BHalf> || sizeof(T) < 4 ? 8 * sizeof(T) : 8 * sizeof(Key);
-  constexpr int kShift = kBits > kDigit ? kBits - kDigit : 0;
-  Scratch memory(2 * kDigits * sizeof(int64_t));  // two tables, since equal digits tend to follow each other
-  int64_t *counts = memory.as<int64_t>(), *others = counts + kDigits;
-  std::fill(counts, counts + 2 * kDigits, 0);
-  const auto digit = [](Key key) { return std::min<Key>(key >> kShift, kDigits - 1); };
-  int64_t nans = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const Key key = key_of(x[i * stride]);
-    nans += key == static_cast<Key>(~Key{0});
-    ++(i & 1 ? others : counts)[digit(key)];
+  Key sample[kSample];
+  for (int64_t i = 0; i < kSample; ++i) sample[i] = key_of(x[sample_place(i, n) * stride]);
+  std::sort(sample, sample + kSample);
+  const double share = static_cast<double>(n) / kSample;
+  const int64_t sampled_nans = std::end(sample) - std::lower_bound(sample, sample + kSample, static_cast<Key>(~Key{0}));
+  const int64_t at = static_cast<int64_t>(
+      static_cast<double>(rank(static_cast<int64_t>(static_cast<double>(sampled_nans) * share))) / share);
+  const Key low = at < kSpread ? 0 : sample[at - kSpread];
+  const Key high = at + kSpread >= kSample ? ~Key{0} : sample[at + kSpread];
+
+  const auto places_between = sort_table().places_between[static_cast<int>(dtype)];
+  const int64_t chunks = (n - 1) / kChunkItems + 1;
+  std::vector<SortTable::Between> counts(static_cast<size_t>(chunks));
+  parallel_for(0, chunks, 2, [&](int64_t first, int64_t last) {
+    T copies[kBlockItems];
+    int32_t places[kBlockItems + 1];
+    for (int64_t c = first; c < last; ++c) {
+      SortTable::Between& sum = counts[static_cast<size_t>(c)] = {};
+      Item* kept = spare + c * kChunkItems;
+      for (int64_t begin = c * kChunkItems; begin < std::min(n, (c + 1) * kChunkItems); begin += kBlockItems) {
+        const int64_t count = std::min(kBlockItems, n - begin);
+        const T* block = block_of(x + begin * stride, stride, count, copies);
+        const SortTable::Between b = places_between(block, count, low, high, places);
+        for (int64_t i = 0; i < b.found; ++i) {
+          kept[sum.found + i] = Item::make(key_of(block[places[i]]), begin + places[i]);
+        }
+        sum = {sum.found + b.found, sum.below + b.below, sum.nans + b.nans};
+      }
+    }
+  });
+  int64_t found = 0, below = 0, nans = 0;
+  for (int64_t c = 0; c < chunks; ++c) {
+    const SortTable::Between& b = counts[static_cast<size_t>(c)];
+    std::copy_n(spare + c * kChunkItems, b.found, items + found);
+    found += b.found, below += b.below, nans += b.nans;
   }
-  int64_t k = rank(nans), wanted = 0;
-  for (;; ++wanted) {
-    const int64_t count = counts[wanted] + others[wanted];
-    if (k < count) break;
-    k -= count;
-  }
-  int64_t found = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const Key key = key_of(x[i * stride]);
-    items[found] = Item::make(key, i);
-    found += digit(key) == static_cast<Key>(wanted);
-  }
-  std::nth_element(items, items + k, items + found);
-  return items[k].index();
+  const int64_t k = rank(nans) - below;
+  if (k < 0 || k >= found) return -1;
+  // Equal keys are in the order of their places already.
+  return low == high ? items[k].index() : item_of_rank(items, spare, found, k).index();
 }
 
 template <class Item>
@@ -420,13 +476,17 @@ void run_pick(Pick pick, DType dtype, const void* x, void* values, int64_t* indi
     if (tied) {
       load(dtype, from, inner, n, items, false);
       indices[line] = rank_by_key(items, n, k);
-    } else if (pick != Pick::Mode && n >= 4 * kDigits) {
-      indices[line] = with_type(dtype, from, [&](const auto* elements) {
-        return select(elements, inner, n, items, [&](int64_t nans) { return rank_of(pick, dtype, n, nans, k); });
-      });
     } else {
-      load(dtype, from, inner, n, items, false);
-      indices[line] = pick_one(pick, dtype, items, spare, n, k);
+      indices[line] = -1;
+      if (pick != Pick::Mode && n >= kManySamples) {
+        const auto rank = [&](int64_t nans) { return rank_of(pick, dtype, n, nans, k); };
+        indices[line] = with_type(
+            dtype, from, [&](const auto* elements) { return select(dtype, elements, inner, n, items, spare, rank); });
+      }
+      if (indices[line] < 0) {
+        load(dtype, from, inner, n, items, false);
+        indices[line] = pick_one(pick, dtype, items, spare, n, k);
+      }
     }
     if (pick == Pick::Kth && !tied && count_equal(dtype, from, inner, n, indices[line]) > 1) {
       load(dtype, from, inner, n, items, false);

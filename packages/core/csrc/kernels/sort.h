@@ -37,6 +37,10 @@ struct SortTable {
   uint64_t (*bound_of_least[kNumDTypes])(const void* x, int64_t n, int64_t k, uint64_t mask) = {};
   // `places` has room for n + 1.
   int64_t (*places_up_to[kNumDTypes])(const void* x, int64_t n, uint64_t bound, uint64_t mask, int32_t* places) = {};
+  struct Between {
+    int64_t found, below, nans;
+  };
+  Between (*places_between[kNumDTypes])(const void* x, int64_t n, uint64_t low, uint64_t high, int32_t* places) = {};
 };
 
 }  // namespace rl

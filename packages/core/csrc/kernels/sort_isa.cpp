@@ -57,8 +57,43 @@ int64_t places_up_to(const void* elements, int64_t n, uint64_t bound, uint64_t m
   return count;
 }
 
+// The places of the elements whose keys lie from `low` to `high`, those included, and how many are below or NaN.
+template <class T>
+SortTable::Between places_between(const void* elements, int64_t n, uint64_t low, uint64_t high, int32_t* places) {
+  using Key = decltype(key_of(T()));
+  const T* x = static_cast<const T*>(elements);
+  const Key first = static_cast<Key>(low), range = static_cast<Key>(high - low), nan = ~Key{0};
+  int64_t count = 0, begin = 0, below = 0, nans = 0;
+  for (; begin + kLanes <= n; begin += kLanes) {
+    Key keys[kLanes], lower = 0, highest = 0, nearest = ~Key{0};
+    for (int64_t i = 0; i < kLanes; ++i) {
+      const Key key = key_of(x[begin + i]);
+      keys[i] = key - first;
+      lower += key < first;
+      highest += key == nan;
+      nearest = keys[i] < nearest ? keys[i] : nearest;
+    }
+    below += lower;
+    nans += highest;
+    if (nearest > range) continue;
+    for (int64_t i = 0; i < kLanes; ++i) {
+      places[count] = static_cast<int32_t>(begin + i);
+      count += keys[i] <= range;
+    }
+  }
+  for (; begin < n; ++begin) {
+    const Key key = key_of(x[begin]);
+    places[count] = static_cast<int32_t>(begin);
+    count += static_cast<Key>(key - first) <= range;
+    below += key < first;
+    nans += key == nan;
+  }
+  return {count, below, nans};
+}
+
 template <class T>
 void set(SortTable& table, DType dtype) {
+  table.places_between[static_cast<int>(dtype)] = places_between<T>;
   table.bound_of_least[static_cast<int>(dtype)] = bound_of_least<T>;
   table.places_up_to[static_cast<int>(dtype)] = places_up_to<T>;
 }
