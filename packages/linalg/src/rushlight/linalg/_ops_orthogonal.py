@@ -133,7 +133,7 @@ householder_product = (
         """,
     )
     .array(_arrays.householder_product)
-    .grad(("input", "tau"), lambda grad, result, input, tau: _householder_grads(grad, result, input, tau))
+    .grad(("input", "tau"), lambda grad, input, tau: _householder_grads(grad, input, tau))
     .samples(
         lambda make, dtype: (
             Sample((make(*shape), make(*tau, low=0.2, high=0.9)))
@@ -205,29 +205,28 @@ def _np_ormqr(a: np.ndarray, tau: np.ndarray, c: np.ndarray, left: bool, transpo
     return q @ c if left else c @ q
 
 
-def _householder_grads(grad: Any, Q: Any, a: Any, tau: Any) -> tuple[Any, Any]:
-    # With Q = L_i H_i R_i and K_i = R_i grad^H L_i, a change dH_i changes the loss by Re tr(K_i dH_i), and
-    # K_{i+1} = H_{i+1}^-1 K_i H_i up to the order of factors: one product of a vector from each side a reflector.
+def _householder_grads(grad: Any, a: Any, tau: Any) -> tuple[Any, Any]:
+    # Q = I - V T V1^H for the first n rows V1 of V and T = D (I + S D)^-1, where D = diag(tau) and S is V^H V above the
+    # diagonal: Schreiber and Van Loan, "A storage-efficient WY representation for products of Householder
+    # transformations" (1989). Products and triangles alone, also where a reflector is singular.
     import rushlight
 
-    n, k = a.shape[-1], tau.shape[-1]
-    v_all = a[..., :k].tril(-1) + identity(max(a.shape[-2], k), a)[: a.shape[-2], :k]
-    size = v_all.abs().square().sum(-2)
-    inverse_tau = tau / (tau * size - 1)  # (I - tau v v^H)^-1 = I - inverse_tau v v^H
-    K = Q @ mH(grad)
-    a_grads, tau_grads = [], []
-    for i in range(k):
-        v, t, s = v_all[..., i : i + 1], tau[..., i, None, None], inverse_tau[..., i, None, None]
-        vK = mH(v) @ K
-        step = s * v
-        Kv = K @ v - step * (vK @ v)  # of K - step vK, as is the other product
-        tau_grads.append(-(mH(v) @ Kv).conj()[..., 0, 0])
-        a_grads.append(-(t * Kv) - t.conj() * (1 - s * size[..., i, None, None]).conj() * mH(vK))
-        K = K.addcmul(step, vK, value=-1).addcmul(t * Kv, mH(v), value=-1)
-    a_grad = rushlight.cat(a_grads, -1).tril(-1) if a_grads else a[..., :0]
-    if n > k:
-        a_grad = rushlight.cat((a_grad, rushlight.zeros_like(a[..., k:])), -1)
-    return a_grad, rushlight.stack(tau_grads, -1) if tau_grads else rushlight.zeros_like(tau)
+    m, n, k = *a.shape[-2:], tau.shape[-1]
+    V = a[..., :k].tril(-1) + identity(max(m, k), a)[:m, :k]
+    top, scale = V[..., :n, :], tau.unsqueeze(-2)
+    S = (mH(V) @ V).triu(1)
+    inner = S * scale + identity(k, a)
+    T = solve_triangular.operator(inner, tau.diag_embed(), upper=True, left=False, unitriangular=True)
+    between = mH(V) @ grad
+    of_T = -(between @ top)
+    of_D = solve_triangular.operator(mH(inner), of_T, upper=False, left=False, unitriangular=True)
+    of_inner = -(mH(T) @ of_D)
+    of_S = (of_inner * scale.conj()).triu(1)
+    of_V = V @ (of_S + mH(of_S)) - grad @ (top @ mH(T))
+    of_top = -(mH(between) @ T)
+    of_V = rushlight.cat((of_V[..., :n, :] + of_top, of_V[..., n:, :]), -2)
+    a_grad = rushlight.cat((of_V.tril(-1), rushlight.zeros_like(a[..., k:])), -1)
+    return a_grad, of_D.diagonal(0, -2, -1) + (S.conj() * of_inner).sum(-2)
 
 
 def _ormqr_grads(grad: Any, a: Any, tau: Any, c: Any, left: bool, transpose: bool, needs: Any) -> tuple[Any, Any, Any]:
@@ -238,9 +237,8 @@ def _ormqr_grads(grad: Any, a: Any, tau: Any, c: Any, left: bool, transpose: boo
         return None, None, c_grad
     m, k = a.shape[-2:]
     square = rushlight.cat((a, a.new_zeros((*a.shape[:-1], m - k))), -1) if m > k else a[..., :m]
-    Q = householder_product.operator(square, tau)
     Q_grad = grad @ mH(c) if left else mH(c) @ grad
-    a_grad, tau_grad = _householder_grads(mH(Q_grad) if transpose else Q_grad, Q, square, tau)
+    a_grad, tau_grad = _householder_grads(mH(Q_grad) if transpose else Q_grad, square, tau)
     if k > m:
         a_grad = rushlight.cat((a_grad, rushlight.zeros_like(a[..., m:])), -1)
     return a_grad[..., :k], tau_grad, c_grad
