@@ -78,6 +78,7 @@ bool register_conv();
 bool register_ctc();
 bool register_image();
 bool register_linear();
+bool register_pad();
 bool register_pool();
 bool register_norm();
 bool register_loss();

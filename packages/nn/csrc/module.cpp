@@ -9,7 +9,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "rushlight.nn._C", nullptr, -1,
 bool register_kernels() {
   return rl::register_attention() && rl::register_bag() && rl::register_conv() && rl::register_ctc() &&
          rl::register_image() && rl::register_linear() && rl::register_loss() && rl::register_norm() &&
-         rl::register_optim() && rl::register_pool() && rl::register_rnn();
+         rl::register_optim() && rl::register_pad() && rl::register_pool() && rl::register_rnn();
 }
 
 }  // namespace

@@ -270,3 +270,63 @@ def test_errors_name_functions_as_they_are_called():
             call()
     with pytest.raises(TypeError, match=r"requires_grad_\(\): argument 'requires_grad' .* must be bool, not int"):
         torch.ones(1).requires_grad_(1)
+
+
+NUMPY_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+@pytest.mark.parametrize("mode", NUMPY_MODES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.uint8, torch.complex128])
+def test_pad_is_what_numpy_pads(mode, dtype):
+    image = torch.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5).to(dtype)
+    for view in (image, image.transpose(1, 3)):
+        for padding in ([2, 1], [0, 2, 2, 1], [1, 0, 1, 2, 2, 1]):
+            if mode != "constant" and view.dim() not in (len(padding) // 2 + 1, len(padding) // 2 + 2):
+                continue
+            sides = [(0, 0)] * (4 - len(padding) // 2) + list(zip(padding[-2::-2], padding[::-2], strict=True))
+            expected = np.pad(view.numpy(), sides, NUMPY_MODES[mode])
+            assert np.array_equal(F.pad(view, padding, mode).numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    ("mode", "padding", "expected"),
+    [
+        ("constant", [-1, 2], [1, 2, 3, 0, 0]),
+        ("replicate", [-1, 2], [1, 2, 3, 3, 3]),
+        ("reflect", [-1, 2], [1, 2, 3, 2, 1]),
+        ("circular", [-1, 2], [1, 2, 3, 1, 2]),
+        ("circular", [2, -1], [1, 2, 0, 1, 2]),
+        ("replicate", [3, -6], [0]),  # everything that is left stands before the input
+        ("reflect", [3, -6], [3]),
+        ("replicate", [-6, 3], [3]),
+        ("circular", [-2, -2], []),
+    ],
+)
+def test_negative_padding_takes_elements_away(mode, padding, expected):
+    require("autograd", "rushlight.autograd")
+    line = torch.arange(4.0, dtype=torch.float64).reshape(1, 1, 4).requires_grad_()
+    padded = F.pad(line, padding, mode)
+    assert padded.flatten().tolist() == expected
+    weight = torch.arange(1.0, 1 + len(expected), dtype=torch.float64)
+    (padded.flatten() * weight).sum().backward()
+    adjoint = np.zeros(4)
+    kept = len(expected) if mode != "constant" else 3
+    np.add.at(adjoint, np.array(expected[:kept], dtype=int), weight.numpy()[:kept])
+    assert line.grad.flatten().tolist() == adjoint.tolist()
+
+
+def test_pad_refuses_what_has_no_source():
+    line = torch.ones(1, 2, 3)
+    with pytest.raises(RuntimeError, match="nothing is left to pad with"):
+        F.pad(line, [-3, 3], "circular")
+    with pytest.raises(RuntimeError, match="wrapping around more than once"):
+        F.pad(line, [4, 0], "circular")
+    with pytest.raises(NotImplementedError, match="not implemented for"):
+        F.pad(line.bool(), [1, 1], "reflect")
+    with pytest.raises(RuntimeError, match="two times the input dimension"):
+        F.pad(line, [1] * 8, "replicate")
+    for mode in ("constant", "replicate"):
+        with pytest.raises(RuntimeError):
+            F.pad(line, [1 << 62, 0], mode)
+    huge = 2**60 + 1
+    assert torch.constant_pad_nd(torch.tensor([1]), [1, 0], huge).tolist() == [huge, 1]

@@ -1,4 +1,5 @@
-// Resampling, grids, windows, bags and CTC against plain loops in double precision, and adjoints against each other.
+// Resampling, grids, windows, padding, bags and CTC against plain loops in double precision, and adjoints against each
+// other.
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -7,6 +8,7 @@
 #include "../kernels/bag.h"
 #include "../kernels/ctc.h"
 #include "../kernels/image.h"
+#include "../kernels/pad.h"
 #include "../kernels/window.h"
 
 namespace {
@@ -149,6 +151,50 @@ void check_ctc() {
   for (int t = 0; t < 2; ++t) expect_near<double>("ctc_backward", p - with_a, grad[2 * t + 1]);
 }
 
+// Every element of a padded tensor by the rule of one position, and the adjoint against it.
+void check_pad(rl::PadMode mode) {
+  rl::Pad s;
+  s.mode = mode, s.lines = static_cast<int>(pick(1, 4)), s.outer = pick(1, 3), s.inner = pick(1, 3);
+  int64_t in_size = s.outer * s.inner, out_size = in_size;
+  for (int d = 0; d < s.lines; ++d) {
+    const int64_t in = pick(1, 5), most = mode == rl::PadMode::Reflect ? in - 1 : 4;
+    const bool crops = mode == rl::PadMode::Constant || mode == rl::PadMode::Circular;  // before it pads
+    const int64_t before = pick(1 - in, most), after = pick(1 - in - (before < 0 || !crops ? before : 0), most);
+    s.line[d] = rl::PadLine(in, before, after);
+    in_size *= in, out_size *= s.line[d].out;
+  }
+  const auto x = random_values<double>(in_size), dy = random_values<double>(out_size);
+  std::vector<double> y(dy.size()), dx(x.size()), expected(x.size());
+  const double value = 7;
+  rl::pad(s, sizeof(double), x.data(), &value, y.data());
+  rl::pad_adjoint(rl::DType::Float64, s, dy.data(), dx.data());
+  for (int64_t i = 0; i < out_size; ++i) {
+    int64_t rest = i / s.inner, from = i % s.inner, stride = s.inner;
+    bool inside = true;
+    for (int d = s.lines - 1; d >= 0; --d) {
+      const rl::PadLine& line = s.line[d];
+      int64_t p = rest % line.out - line.before;
+      rest /= line.out;
+      const int64_t first = line.begin - line.before, last = line.end - line.before;  // what is left of the input
+      inside = inside && p >= first && p < last;
+      switch (mode) {
+        case rl::PadMode::Constant: break;
+        case rl::PadMode::Replicate: p = p < 0 ? 0 : p >= line.in ? line.in - 1 : p; break;
+        case rl::PadMode::Reflect: p = p < 0 ? -p : p >= line.in ? 2 * line.in - 2 - p : p; break;
+        case rl::PadMode::Circular:
+          while (p < first) p += last - first;
+          while (p >= last) p -= last - first;
+      }
+      from += p * stride, stride *= line.in;
+    }
+    from += rest * stride;
+    const bool filled = mode == rl::PadMode::Constant && !inside;
+    expect_near<double>("pad", filled ? value : x[static_cast<size_t>(from)], y[static_cast<size_t>(i)]);
+    if (!filled) expected[static_cast<size_t>(from)] += dy[static_cast<size_t>(i)];
+  }
+  for (size_t i = 0; i < dx.size(); ++i) expect_near<double>("pad_adjoint", expected[i], dx[i]);
+}
+
 }  // namespace
 
 int main() {
@@ -156,6 +202,10 @@ int main() {
     check_resample<float>();
     check_resample<double>();
     check_windows();
+    for (rl::PadMode mode :
+         {rl::PadMode::Constant, rl::PadMode::Reflect, rl::PadMode::Replicate, rl::PadMode::Circular}) {
+      check_pad(mode);
+    }
     for (rl::BagMode mode : {rl::BagMode::Sum, rl::BagMode::Mean, rl::BagMode::Max}) {
       check_bags<float>(mode);
       check_bags<double>(mode);
