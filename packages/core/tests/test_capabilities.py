@@ -121,8 +121,8 @@ VIEWS = [
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on PATH")
 def test_page_in_a_browser(rushlight, site):
-    rushlight("capabilities", "--html", "table.html")
-    page = (site.folder / "table.html").as_uri()
+    assert rushlight("capabilities", "--html").stdout.endswith("rows in capabilities.html\n")
+    page = (site.folder / "capabilities.html").as_uri()
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={site.folder}/profile"]
     for state, shown, hidden in VIEWS:
         dump = [*command, "--dump-dom", f"{page}#{state}"]

@@ -201,7 +201,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands.add_parser("doctor", help="say what is wrong with this installation")
     table = commands.add_parser("capabilities", help="say which operator runs how, by device and dtype")
     table.add_argument("--device", help="only this device type")
-    table.add_argument("--html", metavar="FILE", help="write a page that can be searched")
+    table.add_argument("--html", metavar="FILE", nargs="?", const="capabilities.html", help="write a searchable page")
     maker = commands.add_parser("new-plugin", help="write the repository of a plugin")
     maker.add_argument("name", help="the plugin's name, a lower-case identifier; its wheel is rushlight-NAME")
     maker.add_argument("--kind", required=True, choices=["backend", "collectives", "ops", "rendezvous"])
