@@ -53,6 +53,9 @@ def cases(torch: Any) -> dict[str, Callable[[], object]]:
 
     table["grad/add_4"] = lambda: w + a
     table["grad/small_graph"] = small_graph
+    square, vector = torch.randn(256, 256), torch.randn(256)
+    jacobian = torch.autograd.functional.jacobian
+    table["grad/jacobian_256"] = lambda: jacobian(lambda x: (x @ square).tanh(), vector, vectorize=True)
     table["train/mlp_784-256-10_b64"] = training_step(torch)
     table["train/conv_8x8_b64"] = convolution_step(torch)
     return table | files(torch) | distributions(torch)

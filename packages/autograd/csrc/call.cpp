@@ -22,7 +22,7 @@ OpHandle clone("clone"), sum("sum"), expand("expand"), unsqueeze("unsqueeze"), r
     conj("conj_physical"), real("real");
 OpHandle cast("_cast"), move("_move"), copy_("copy_"), as_strided("as_strided"), narrow("narrow"), arange("arange"),
     cat("cat"), stack("stack"), index_add("index_add"), view_as("view_as"), new_zeros("new_zeros"),
-    view_as_real("view_as_real");
+    view_as_real("view_as_real"), view_as_complex("view_as_complex");
 }  // namespace ops
 
 }  // namespace rl

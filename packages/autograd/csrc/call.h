@@ -29,7 +29,7 @@ class OpHandle {
 namespace ops {
 extern OpHandle add, sub, mul, div, pow, pow_scalar, pow_of_scalar, neg, eq, ne, lt, le, gt, ge;
 extern OpHandle clone, sum, expand, unsqueeze, reshape, conj, real, cast, move, copy_, as_strided, narrow, arange,
-    index_add, cat, stack, view_as, new_zeros, view_as_real;
+    index_add, cat, stack, view_as, new_zeros, view_as_real, view_as_complex;
 }  // namespace ops
 
 inline Ref<> call(const Op* op, std::initializer_list<Arg> args) {

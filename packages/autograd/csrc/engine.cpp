@@ -109,7 +109,7 @@ struct Task {
   }
 
   void send(const Edge& e, Ref<> grad);
-  void select(const std::vector<Input>& inputs);
+  void select(const std::vector<Edge>& inputs);
   void process(uint32_t slot);
   void run();
   bool reaches(const Node*);
@@ -265,13 +265,13 @@ void Task::send(const Edge& e, Ref<> grad) {
 }
 
 // Marks what has to run so that the inputs get their gradients. Nothing older than the oldest input matters.
-void Task::select(const std::vector<Input>& inputs) {
+void Task::select(const std::vector<Edge>& inputs) {
   selective = true;
   uint64_t oldest = UINT64_MAX;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Edge& e = inputs[i].edge;
+    const Edge& e = inputs[i];
     captures.push_back({e.index, {}, kNone});
-    if (!e.node) raise(PyExc_RuntimeError, "One of the differentiated Tensors does not require grad (input %zu).", i);
+    if (!e.node) continue;  // nothing leads to it
     oldest = std::min(oldest, e.node->sequence);
     int32_t found = find(e.node);
     uint32_t slot = found == kNone ? open(e.node) : static_cast<uint32_t>(found);
@@ -420,8 +420,10 @@ void Task::process(uint32_t slot) {
       PyObject* link = n->hooks->tensors[i].retain;
       PyObject* t = link ? PyWeakref_GET_OBJECT(link) : Py_None;
       if (t != Py_None && grads.v[index]) {
-        Ref<> keep = Ref<>::borrow(grads.v[index]);
-        std::swap(meta_of(as_tensor(t)).grad, *reinterpret_cast<PyObject**>(&keep));
+        PyObject*& kept = meta_of(as_tensor(t)).grad;
+        auto* grad = as_tensor(grads.v[index]);  // whose memory other gradients may share
+        Ref<> sum = kept ? sum_gradients(as_tensor(kept), grad) : call(ops::clone, {arg(grad)});
+        std::swap(kept, *reinterpret_cast<PyObject**>(&sum));
       }
     }
   }
@@ -509,7 +511,7 @@ bool is_selective_pass() { return t_task && t_task->selective; }
 uint64_t pass_number() { return t_task ? t_task->number : 0; }
 bool pass_reaches(const Node* n) { return t_task && t_task->reaches(n); }
 
-std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Input>& inputs,
+std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Edge>& inputs,
                                 const PassOptions& options) {
   ThreadBitsScope mode(options.create_graph ? 0u : kNoGrad, options.create_graph ? kNoGrad : 0u);
   Task task(options, roots);
@@ -517,13 +519,7 @@ std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vecto
   if (!inputs.empty()) task.select(inputs);
   task.run();
   std::vector<Ref<>> grads;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    Ref<>& g = task.captures[i].grad;
-    if (!options.accumulate)
-      grads.push_back(std::move(g));
-    else if (g && inputs[i].tensor)
-      accumulate(inputs[i].tensor, g.get(), false);
-  }
+  for (auto& capture : task.captures) grads.push_back(std::move(capture.grad));
   return grads;
 }
 

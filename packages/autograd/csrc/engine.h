@@ -11,21 +11,15 @@ struct Root {
   PyObject* grad;  // borrowed
 };
 
-// What a pass computes the gradient of.
-struct Input {
-  Edge edge;       // node owned by the caller; null where the tensor requires none
-  Tensor* tensor;  // null where only the edge is known
-};
-
 struct PassOptions {
   bool retain_graph = false;
   bool create_graph = false;
   bool accumulate = true;  // into .grad; otherwise gradients of `inputs` are returned
 };
 
-// Runs backward from the roots. Without inputs every leaf gets its gradient; with inputs only these do.
-// Returns the captured gradients, null where there is none, when !options.accumulate.
-std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Input>& inputs,
+// Runs backward from the roots. Without inputs every leaf gets its gradient; with inputs, whose nodes are the caller's,
+// only these do. Returns the captured gradients, null where there is none.
+std::vector<Ref<>> run_backward(const std::vector<Root>& roots, const std::vector<Edge>& inputs,
                                 const PassOptions& options);
 
 // About the innermost pass of this thread: whether it runs for given inputs only, its number (0: there is none), and

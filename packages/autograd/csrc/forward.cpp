@@ -120,11 +120,11 @@ class Derivative {
     return x;
   }
 
-  static std::vector<Input> inputs_of(const std::vector<Tensor*>& tensors, std::vector<Ref<Node>>& nodes) {
-    std::vector<Input> inputs;
+  static std::vector<Edge> inputs_of(const std::vector<Tensor*>& tensors, std::vector<Ref<Node>>& nodes) {
+    std::vector<Edge> inputs;
     for (Tensor* t : tensors) {
-      inputs.push_back({gradient_edge(t), t});
-      nodes.emplace_back(inputs.back().edge.node);
+      inputs.push_back(gradient_edge(t));
+      nodes.emplace_back(inputs.back().node);
     }
     return inputs;
   }

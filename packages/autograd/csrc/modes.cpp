@@ -11,9 +11,10 @@ namespace {
 
 // One object may be entered again while it is active: each level keeps its two bits.
 struct Mode {
-  PyObject_HEAD uint32_t set, clear;
+  PyObject_HEAD uint32_t set, clear, depth;
   uint64_t saved_grad, saved_inference;
 };
+constexpr uint32_t kDeepest = 64;
 
 PyTypeObject *g_no_grad, *g_enable_grad, *g_set_grad_enabled, *g_inference_mode;
 
@@ -23,6 +24,7 @@ void enter(Mode* m) {
   uint32_t& word = *api->thread_word();
   m->saved_grad = m->saved_grad << 1 | !!(word & kNoGrad);
   m->saved_inference = m->saved_inference << 1 | !!(word & kInferenceMode);
+  ++m->depth;
   word = (word & ~m->clear) | m->set;
 }
 
@@ -33,20 +35,31 @@ void leave(Mode* m) {
   word = (word & ~mask) | (before & mask);
   m->saved_grad >>= 1;
   m->saved_inference >>= 1;
+  --m->depth;
 }
 
 PyObject* mode_enter(PyObject* self, PyObject*) {
+  if (as_mode(self)->depth == kDeepest)
+    return PyErr_Format(PyExc_RuntimeError,
+                        "%s: one object may be entered %u times before it is left. Make one where it is entered.",
+                        Py_TYPE(self)->tp_name, kDeepest);
   enter(as_mode(self));
   Py_RETURN_NONE;
 }
 
 PyObject* mode_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
+  if (!as_mode(self)->depth)
+    return PyErr_Format(PyExc_RuntimeError, "%s: left without being entered. Use it in a with statement.",
+                        Py_TYPE(self)->tp_name);
   leave(as_mode(self));
   Py_RETURN_NONE;
 }
 
-// set_grad_enabled acts when it is made; entering it only remembers that leaving undoes it.
-PyObject* set_mode_enter(PyObject*, PyObject*) { Py_RETURN_NONE; }
+// set_grad_enabled acts when it is made, not again when it is entered after that.
+PyObject* set_mode_enter(PyObject* self, PyObject*) {
+  if (!as_mode(self)->depth) enter(as_mode(self));
+  Py_RETURN_NONE;
+}
 
 // Modes come and go in every step of a training loop: a few wait to be used again.
 constexpr int kFreeModes = 8;
@@ -64,8 +77,15 @@ PyObject* make(PyTypeObject* type, uint32_t set, uint32_t clear) {
   }
   m->set = set;
   m->clear = clear;
+  m->depth = 0;
   m->saved_grad = m->saved_inference = 0;
   return object(m);
+}
+
+PyObject* mode_clone(PyObject* self, PyObject*) {
+  PyObject* mode = make(Py_TYPE(self), as_mode(self)->set, as_mode(self)->clear);
+  if (mode && Py_TYPE(self) == g_set_grad_enabled) enter(as_mode(mode));
+  return mode;
 }
 
 PyObject* decorate(PyObject* mode, PyObject* fn) {
@@ -83,7 +103,7 @@ PyObject* mode_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"orig_func", nullptr};
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:__call__", const_cast<char**>(names), &fn)) return nullptr;
   if (Py_TYPE(self) != g_set_grad_enabled) return decorate(self, fn);
-  leave(as_mode(self));  // only the function runs in the mode
+  if (as_mode(self)->depth) leave(as_mode(self));  // only the function runs in the mode
   Ref<> mode(make(g_no_grad, as_mode(self)->set, as_mode(self)->clear));
   return mode ? decorate(mode.get(), fn) : nullptr;
 }
@@ -148,10 +168,15 @@ void dealloc_mode(PyObject* self) {
 
 #define FASTCALL(f) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f))
 
-PyMethodDef mode_methods[] = {
-    {"__enter__", mode_enter, METH_NOARGS, nullptr}, {"__exit__", FASTCALL(mode_exit), METH_FASTCALL, nullptr}, {}};
-PyMethodDef set_mode_methods[] = {
-    {"__enter__", set_mode_enter, METH_NOARGS, nullptr}, {"__exit__", FASTCALL(mode_exit), METH_FASTCALL, nullptr}, {}};
+const PyMethodDef clone_method = {"clone", mode_clone, METH_NOARGS, "A new object for the same mode."};
+PyMethodDef mode_methods[] = {{"__enter__", mode_enter, METH_NOARGS, nullptr},
+                              {"__exit__", FASTCALL(mode_exit), METH_FASTCALL, nullptr},
+                              clone_method,
+                              {}};
+PyMethodDef set_mode_methods[] = {{"__enter__", set_mode_enter, METH_NOARGS, nullptr},
+                                  {"__exit__", FASTCALL(mode_exit), METH_FASTCALL, nullptr},
+                                  clone_method,
+                                  {}};
 
 PyTypeObject* add_mode(PyObject* module, const char* name, const char* doc, PyMethodDef* methods,
                        vectorcallfunc make_one) {

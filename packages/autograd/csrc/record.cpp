@@ -89,6 +89,17 @@ bool reads_self(const Rule* rule, uint64_t mask) {
   return false;
 }
 
+// Refuses arguments that cannot be saved.
+void check_saves(const Rule* rule, uint64_t mask, const Arg* args) {
+  for (size_t i = 0; i < rule->saves->size(); ++i) {
+    const Save& s = (*rule->saves)[i];
+    if (!(mask >> i & 1) || s.result || s.geometry_only) continue;
+    const Arg& a = args[s.index];
+    if (a.is_tensor()) check_can_be_saved(a.tensor);
+    for (int k = 0; a.kind == Kind::Tensors && k < a.count; ++k) check_can_be_saved(a.tensors[k]);
+  }
+}
+
 [[noreturn]] void refuse_out(const Op* op) {
   raise(PyExc_RuntimeError,
         "%s(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
@@ -97,8 +108,8 @@ bool reads_self(const Rule* rule, uint64_t mask) {
 }
 
 PyObject* redispatch(Call& c) {
-  // What an operator is made of is not recorded again. Views look at the mode themselves.
-  ThreadBitsScope below(c.op->family == Family::View ? 0 : kNoGrad, 0);
+  if (c.op->family == Family::View) return api->redispatch(c);  // views look at the mode themselves
+  ThreadBitsScope below(kNoGrad, 0);                            // what an operator is made of is not recorded again
   return api->redispatch(c);
 }
 
@@ -121,8 +132,10 @@ PyObject* record_inplace(Call& c, Rule* rule) {
   Recorded r{rule, c.args, nullptr, 1, edges.v, edges.n};
   r.written = self;
   r.version_before = self->storage->version;
+  const uint64_t saves = saves_needed(rule, edges.v, edges.n);
+  check_saves(rule, saves, c.args);  // while nothing is written
   Ref<> before;
-  if (reads_self(rule, saves_needed(rule, edges.v, edges.n))) before = call(ops::clone, {arg(self)});
+  if (reads_self(rule, saves)) before = call(ops::clone, {arg(self)});
   r.self_before = before.get();
   std::vector<int64_t> dims(self->sizes, self->sizes + self->ndim);
   dims.insert(dims.end(), self->strides, self->strides + self->ndim);

@@ -608,8 +608,11 @@ RuleNode* new_rule_node(const Recorded& r) {
     if (s.result && s.index >= r.noutputs)
       raise(PyExc_IndexError, "gradient rule of %s: asks for results[%d] of %u.", r.rule->op->name, s.index,
             r.noutputs);
-  size_t extra = r.nedges * sizeof(Edge) + r.noutputs * sizeof(Geometry) + saves.size() * sizeof(Saved);
-  for (uint32_t i = 0; i < r.noutputs; ++i) extra += sizeof(int64_t) * as_tensor(r.outputs[i])->ndim;
+  // Results that carry no gradient come last; to hooks they are none of the node's.
+  uint32_t noutputs = r.noutputs - static_cast<uint32_t>(r.rule->auxiliary);
+  while (noutputs > 1 && !is_inexact(as_tensor(r.outputs[noutputs - 1])->dtype)) --noutputs;
+  size_t extra = r.nedges * sizeof(Edge) + noutputs * sizeof(Geometry) + saves.size() * sizeof(Saved);
+  for (uint32_t i = 0; i < noutputs; ++i) extra += sizeof(int64_t) * as_tensor(r.outputs[i])->ndim;
   for (size_t i = 0; i < saves.size(); ++i)
     if (mask >> i & 1) {
       Arg a = saves[i].result ? arg(as_tensor(r.outputs[saves[i].index])) : r.args[saves[i].index];
@@ -626,9 +629,9 @@ RuleNode* new_rule_node(const Recorded& r) {
   n->saved = reinterpret_cast<Saved*>(at);
   at += saves.size() * sizeof(Saved);
   n->outputs = reinterpret_cast<Geometry*>(at);
-  n->noutputs = r.noutputs;
-  at += r.noutputs * sizeof(Geometry);
-  for (uint32_t i = 0; i < r.noutputs; ++i) {
+  n->noutputs = noutputs;
+  at += noutputs * sizeof(Geometry);
+  for (uint32_t i = 0; i < noutputs; ++i) {
     const Tensor* t = as_tensor(r.outputs[i]);
     auto* sizes = reinterpret_cast<int64_t*>(at);
     std::copy_n(t->sizes, t->ndim, sizes);
@@ -736,8 +739,7 @@ Arg Machine::unpack(uint8_t index) {
   const Save& save = (*node->rule->saves)[index];
   // Whether it is a result whose history goes on: auxiliary results and integers have none.
   const auto goes_on = [&](const Tensor* t) {
-    return save.result && grad_enabled() && is_inexact(t->dtype) &&
-           save.index < node->noutputs - static_cast<uint32_t>(node->rule->auxiliary);
+    return save.result && grad_enabled() && is_inexact(t->dtype) && save.index < node->noutputs;
   };
   switch (s.state) {
     case Saved::Input: {

@@ -77,7 +77,7 @@ struct Pass {
   std::vector<Root> roots;
   std::vector<Ref<>> keep;
   std::vector<Ref<Node>> nodes;
-  std::vector<Input> inputs;
+  std::vector<Edge> inputs;
 
   // The edge of a tensor, or the one that a GradientEdge names.
   Edge edge_of(PyObject* o) {
@@ -115,7 +115,9 @@ struct Pass {
       raise(PyExc_RuntimeError,
             "all inputs have to be Tensors or GradientEdges, but got %s. Pass a Tensor or a sequence of Tensors.",
             Py_TYPE(o)->tp_name);
-    inputs.push_back({edge_of(o), is_tensor(o) ? as_tensor(o) : nullptr});
+    if (is_tensor(o) && !requires_grad(as_tensor(o)))
+      raise(PyExc_RuntimeError, "One of the differentiated Tensors does not require grad (input %zu).", inputs.size());
+    inputs.push_back(edge_of(o));
   }
 };
 
@@ -175,7 +177,11 @@ void backward_pass(PyObject* tensors, PyObject* grads, PyObject* retain, PyObjec
   if (inputs != Py_None) {
     Ref<> all = inputs_as_tuple(inputs, "backward");
     if (!PyTuple_GET_SIZE(all.get())) raise(PyExc_RuntimeError, "`inputs` argument to `backward()` cannot be empty.");
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i) pass.add_input(PyTuple_GET_ITEM(all.get(), i));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i) {
+      PyObject* input = PyTuple_GET_ITEM(all.get(), i);
+      pass.add_input(input);
+      if (is_tensor(input)) retain_grad(as_tensor(input));  // of a computed one: it is asked for here
+    }
     pass.keep.push_back(std::move(all));
   }
   run_backward(pass.roots, pass.inputs, pass_options(retain, create));
@@ -243,8 +249,10 @@ PyObject* grad_function(PyObject*, PyObject* args, PyObject* kwargs) {
               "desired behavior.",
               i);
       if (!results[i] && fill) {
-        Geometry g = output_geometry(pass.inputs[i].edge);
+        PyObject* o = PyTuple_GET_ITEM(all.get(), static_cast<Py_ssize_t>(i));
+        Geometry g = is_tensor(o) ? geometry_of(as_tensor(o)) : output_geometry(pass.inputs[i]);
         results[i] = zeros(g.ndim, g.sizes, g.dtype, g.device);
+        if (options.create_graph) as_tensor(results[i].get())->flags |= kRequiresGrad;
       }
       PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), results[i] ? results[i].release() : Py_NewRef(Py_None));
     }
@@ -278,7 +286,7 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
     if (!value || !PyBool_Check(value)) raise(PyExc_RuntimeError, "requires_grad must be a bool");
     Tensor* t = as_tensor(self);
     bool on = value == Py_True;
-    if (on == requires_grad(t)) return 0;
+    if (on == requires_grad(t) && (!on || t->flags & kRequiresGrad)) return 0;
     if (on && !is_inexact(t->dtype))
       raise(PyExc_RuntimeError,
             "only Tensors of floating point dtype can require gradients, got %s. Convert it with .float().",
@@ -368,10 +376,7 @@ PyObject* get_is_leaf(PyObject* self, void*) {
   return guard([&] { return PyBool_FromLong(is_leaf(as_tensor(self))); });
 }
 PyObject* get_output_nr(PyObject* self, void*) {
-  return guard([&] {
-    grad_fn_of(as_tensor(self));
-    return PyLong_FromUnsignedLong(as_tensor(self)->output_nr);
-  });
+  return guard([&] { return PyLong_FromUnsignedLong(grad_fn_of(as_tensor(self)) ? as_tensor(self)->output_nr : 0); });
 }
 PyObject* get_retains_grad(PyObject* self, void*) {
   Meta* m = meta_if_any(as_tensor(self));

@@ -85,7 +85,7 @@ namespace {
 
 void accumulate_backward(Node* n, PyObject** grads, PyObject**, const Needs&) {
   auto* a = static_cast<AccumulateNode*>(n);
-  if (grads[0]) accumulate(a->tensor, grads[0], true);
+  if (grads[0] && requires_grad(a->tensor)) accumulate(a->tensor, grads[0], true);  // it may not any more
 }
 
 int traverse_accumulate(Node* n, visitproc visit, void* arg) {
@@ -185,13 +185,29 @@ void accumulate(Tensor* leaf, PyObject* grad, bool may_steal) {
 
 // ---- history
 
+namespace {
+
+[[noreturn]] void refuse_stale_view() {
+  raise(PyExc_RuntimeError,
+        "A view was created in no_grad mode and its base or another view of its base has been modified inplace with "
+        "grad mode enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
+        "your code by moving both the view and the inplace either both inside the no_grad block (if you don't want the "
+        "inplace to be tracked) or both outside (if you want the inplace to be tracked).");
+}
+
+}  // namespace
+
 bool requires_grad(const Tensor* t) {
   return (t->flags & kRequiresGrad) || (t->base && (t->base->flags & kRequiresGrad) && is_inexact(t->dtype));
 }
 
 Node* grad_fn_of(Tensor* t) {
   auto* n = reinterpret_cast<Node*>(t->grad_fn);
-  if (!t->base || (t->flags & kNoGradView) || !(t->base->flags & kRequiresGrad) || !is_inexact(t->dtype)) return n;
+  if (!t->base || !(t->base->flags & kRequiresGrad) || !is_inexact(t->dtype)) return n;
+  if (t->flags & kNoGradView) {
+    if (t->output_nr != t->storage->version) refuse_stale_view();
+    return n;
+  }
   if (n && n->version == t->storage->version) return n;
   // The base was written to since the view was made (or came to require grad): the view is a function of the base of
   // now.
@@ -207,6 +223,7 @@ Edge gradient_edge(Tensor* t) {
     Py_INCREF(n);
     return {n, t->output_nr};
   }
+  if (!(t->flags & kRequiresGrad)) return {};  // a view that only its base makes require it
   return {accumulate_node(t), 0};
 }
 

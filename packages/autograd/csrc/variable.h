@@ -27,7 +27,8 @@ inline Meta* meta_if_any(const Tensor* t) { return reinterpret_cast<Meta*>(t->au
 Meta& meta_of(Tensor*);
 
 bool requires_grad(const Tensor*);  // also of a view whose base came to require it later
-// grad_fn, brought up to date where the base of a view was written to; null for leaves. Borrowed.
+// grad_fn, brought up to date where the base of a view was written to; null for leaves. Borrowed. Refuses
+// a view made in no_grad whose base was written to since.
 Node* grad_fn_of(Tensor*);
 // Where the gradient of the tensor goes; the node is a new reference, null when it requires none.
 Edge gradient_edge(Tensor*);

@@ -1,6 +1,7 @@
 #include "views.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "call.h"
 #include "rule.h"
@@ -22,21 +23,31 @@ Ref<> strided(const Ref<>& t, const Geometry& g, int64_t offset) {
   return call(ops::as_strided, {arg(tensor(t)), arg(g.sizes, g.ndim), arg(g.strides, g.ndim), arg(offset)});
 }
 
-// Whether the view is of the real and imaginary parts of its base: its places count those.
+// A view may be of the parts of a complex base, or of pairs of numbers of a real one: its places count those.
 bool of_parts(DType base, DType view) { return is_complex(base) && !is_complex(view); }
+bool of_pairs(DType base, DType view) { return !is_complex(base) && is_complex(view); }
 
 void backward_copy_slices(Node* node, PyObject** grads, PyObject** results, const Needs& needs) {
   auto* n = static_cast<CopySlices*>(node);
   if (!grads[0]) return;
   if (!n->write) raise_released();
   // A copy of the gradient in memory laid out as the base's, so that the view's strides apply to it.
+  const bool parts = of_parts(n->base->dtype, n->view->dtype), pairs = of_pairs(n->base->dtype, n->view->dtype);
   auto [low, extent] = span_of(*n->base);
+  if (pairs) {  // which start at even places
+    extent += low & 1;
+    extent += extent & 1;
+    low -= low & 1;
+  }
   Ref<> memory = zeros_beside(as_tensor(grads[0]), extent);
   Ref<> whole = strided(memory, *n->base, n->base->offset - low);
   call_inplace(ops::copy_, {arg(tensor(whole)), arg(as_tensor(grads[0]))});
-  const bool parts = of_parts(n->base->dtype, n->view->dtype);
-  Ref<> seen = parts ? call(ops::view_as_real, {arg(tensor(memory))}) : memory;
-  Ref<> part = strided(seen, *n->view, n->view->offset - (parts ? 2 * low : low));
+  const int64_t paired[] = {-1, 2};
+  Ref<> seen = memory;
+  if (parts) seen = call(ops::view_as_real, {arg(tensor(memory))});
+  if (pairs)
+    seen = call(ops::view_as_complex, {arg(tensor(call(ops::reshape, {arg(tensor(memory)), arg(paired, 2)})))});
+  Ref<> part = strided(seen, *n->view, n->view->offset - (parts ? 2 * low : pairs ? low / 2 : low));
 
   Node* write = n->write;
   Ref<> written = call(ops::clone, {arg(tensor(part))});
@@ -111,17 +122,38 @@ Node* copy_slices(Tensor* view, Node* write) {
   return hold.release();
 }
 
+namespace {
+
+Node* view_node(const Op* op, Tensor* from, const Arg* args, Tensor* view) {
+  PyObject* output = object(view);
+  Edge edge = gradient_edge(from);
+  Ref<Node> hold(edge.node);
+  RuleNode* n = new_rule_node({rule_of(op), args, &output, 1, &edge, 1});
+  hold.release();
+  return n;
+}
+
+}  // namespace
+
 Node* view_of_base(Tensor* view) {
+  ThreadBitsScope recorded(0, kNoGrad);
+  if (of_pairs(view->base->dtype, view->dtype)) {
+    std::vector<int64_t> sizes(view->sizes, view->sizes + view->ndim),
+        strides(view->strides, view->strides + view->ndim);
+    for (int64_t& stride : strides) stride *= 2;
+    sizes.push_back(2);
+    strides.push_back(1);
+    const int ndim = view->ndim + 1;
+    Ref<> pairs = call(ops::as_strided,
+                       {arg(view->base), arg(sizes.data(), ndim), arg(strides.data(), ndim), arg(2 * view->offset)});
+    Arg args[] = {arg(tensor(pairs))};
+    return view_node(ops::view_as_complex, tensor(pairs), args, view);
+  }
   Ref<> parts;
   if (of_parts(view->base->dtype, view->dtype)) parts = call(ops::view_as_real, {arg(view->base)});
   Tensor* from = parts ? tensor(parts) : view->base;
   Arg args[] = {arg(from), arg(view->sizes, view->ndim), arg(view->strides, view->ndim), arg(view->offset)};
-  PyObject* output = object(view);
-  Edge edge = gradient_edge(from);
-  Ref<Node> hold(edge.node);
-  RuleNode* n = new_rule_node({rule_of(ops::as_strided), args, &output, 1, &edge, 1});
-  hold.release();
-  return n;
+  return view_node(ops::as_strided, from, args, view);
 }
 
 void init_views() { g_copy_slices_type = new_node_type("CopySlices"); }

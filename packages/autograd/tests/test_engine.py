@@ -255,6 +255,55 @@ def test_retained_gradients(leaf):
     assert h.grad.item() == 3
 
 
+def test_retained_gradients_add_up_apart_from_others(leaf):
+    x, g = leaf([1.0]), ones(1)
+    h = x * 2
+    h.retain_grad()
+    h.backward(g, retain_graph=True)
+    first = h.grad
+    h.backward(g * 3, retain_graph=True)
+    assert (first.item(), h.grad.item(), g.item()) == (1, 4, 1)
+    h.grad.mul_(2)
+    assert (x.grad.item(), g.item()) == (8, 1)
+
+
+def test_inputs_of_backward_retain_their_gradient(leaf):
+    x = leaf([1.0])
+    h = x * 2
+    (h * 3).backward(inputs=h, retain_graph=True)
+    assert h.retains_grad
+    assert h.grad.item() == 3
+    assert x.grad is None
+    (h * 3).backward()
+    assert (h.grad.item(), x.grad.item()) == (6, 6)
+
+
+def test_leaves_that_require_no_gradient_any_more_get_none(leaf):
+    x, w = leaf([1.0]), leaf([2.0])
+    y = x * w
+    x.requires_grad_(False)
+    y.backward()
+    assert x.grad is None
+    assert w.grad.item() == 1
+
+
+def test_materialized_gradients_can_be_differentiated_as_others(leaf):
+    x, w = leaf([1.0]), leaf([2.0])
+    (g,) = torch.autograd.grad(x * x, w, create_graph=True, materialize_grads=True)
+    assert g.requires_grad
+    assert not torch.autograd.grad(x * x, w, materialize_grads=True)[0].requires_grad
+
+
+def test_hooks_see_only_what_has_a_gradient(leaf):
+    x = leaf([1.0, 3.0, 2.0])
+    values, _ = x.sort()
+    seen = []
+    values.grad_fn.register_hook(lambda inputs, outputs: seen.append(len(outputs)))
+    values.sum().backward(retain_graph=True)
+    assert seen == [1]
+    assert values.grad_fn(torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)).tolist() == [1, 3, 2]
+
+
 def test_retained_gradient_is_that_of_the_tensor_of_now(leaf):
     x = leaf([1.0])
     h = x * 2

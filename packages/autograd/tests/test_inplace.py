@@ -127,6 +127,50 @@ def test_views_made_without_gradients(leaf):
         v.mul_(2)
 
 
+@pytest.mark.parametrize("use", ["v * 2", "v.grad_fn", "v.is_leaf", "v[0]", "v.register_hook(print)"])
+def test_views_made_without_gradients_are_of_no_use_after_a_write(use, leaf):
+    x = leaf([1.0, 2.0])
+    with torch.no_grad():
+        v = x[0:1]
+        assert (v * 2).item() == 2
+        x.mul_(3)
+        assert (v * 2).item() == 6
+    assert v.requires_grad
+    assert v.detach().item() == 3
+    assert repr(v) == "tensor([3.], dtype=torch.float64, grad_fn=<Invalid>)"
+    with pytest.raises(RuntimeError, match="its base or another view of its base has been modified inplace"):
+        eval(use, {"v": v})
+
+
+def test_views_made_without_gradients_take_none(leaf):
+    x = leaf([1.0, 2.0])
+    with torch.no_grad():
+        v = x[0:1]
+    y = v * x
+    y.sum().backward()
+    assert v.grad is None
+    assert x.grad.tolist() == [1, 1]
+    assert torch.autograd.grad((v * x).sum(), v, allow_unused=True) == (None,)
+    with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
+        v.backward()
+    x.requires_grad_(False)
+    assert not v.requires_grad
+
+
+def test_refused_writes_write_nothing(leaf):
+    x = leaf([1.0, 2.0]) * 1
+    with torch.inference_mode():
+        factor = ones(2) * 5
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        x.mul_(factor)
+    assert x.tolist() == [1, 2]
+
+
+def test_copy_takes_no_more_dimensions_than_there_are():
+    with pytest.raises(RuntimeError, match=r"output with shape \[2\] doesn't match the broadcast shape \[1, 2\]"):
+        torch.zeros(2).copy_(torch.ones(1, 2))
+
+
 def test_views_of_functions_with_several_results(leaf):
     x = leaf([[1.0, 2.0], [3.0, 4.0]]) * 1
     first = x.unbind(0)[0]
@@ -224,6 +268,28 @@ def test_writing_to_the_parts_of_complex_numbers():
     for which in ("real", "parts", "one"):
         assert torch.autograd.gradcheck(lambda z, which=which: written(z, which), (z,))
         assert torch.autograd.gradgradcheck(lambda z, which=which: written(z, which), (z,))
+
+
+def test_writing_to_complex_views_of_real_numbers():
+    x = torch.arange(8, dtype=torch.float64).requires_grad_()
+    w = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
+
+    def written(x, w, which):
+        base = (x * 1)[2:]
+        pairs = torch.view_as_complex(base.view(3, 2))
+        if which == "pair":
+            pairs[1] = w * 2j
+        elif which == "pairs":
+            pairs[1:].mul_(w * (1 + 3j))
+        elif which == "base":
+            base[1:].mul_(w)
+        else:
+            pairs.imag.mul_(w)
+        return (base**3).sum() + (pairs.abs() ** 2 * pairs.real).sum() + torch.view_as_real(pairs).sin().sum()
+
+    for which in ("pair", "pairs", "base", "imag"):
+        assert torch.autograd.gradcheck(lambda x, w, which=which: written(x, w, which), (x, w))
+        assert torch.autograd.gradgradcheck(lambda x, w, which=which: written(x, w, which), (x, w))
 
 
 def test_views_of_plain_memory_that_require_gradients_are_leaves():

@@ -52,6 +52,59 @@ def test_decorators(decorator):
     assert is_grad_enabled()
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad])
+def test_decorated_functions_may_call_themselves(mode):
+    on = mode is torch.enable_grad
+
+    @mode()
+    def nested(depth):
+        assert is_grad_enabled() == on
+        if depth:
+            nested(depth - 1)
+        assert is_grad_enabled() == on
+
+    with set_grad_enabled(not on):
+        nested(200)
+        assert is_grad_enabled() != on
+
+
+def test_decorated_functions_in_threads_do_not_meet():
+    inside, leave = threading.Barrier(2), [threading.Event(), threading.Event()]
+    after = {}
+
+    @torch.enable_grad()
+    def wait(who):
+        inside.wait()
+        leave[who].wait()
+
+    def work(who):
+        with set_grad_enabled(who == 0):
+            wait(who)
+            after[who] = is_grad_enabled()
+
+    threads = [threading.Thread(target=work, args=(who,)) for who in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for event, thread in zip(leave, threads, strict=True):
+        event.set()
+        thread.join()
+    assert after == {0: True, 1: False}
+
+
+def test_one_object_is_entered_so_often():
+    mode = torch.no_grad()
+    for _ in range(64):
+        mode.__enter__()
+    with pytest.raises(RuntimeError, match="may be entered 64 times"):
+        mode.__enter__()
+    for _ in range(64):
+        mode.__exit__(None, None, None)
+    assert is_grad_enabled()
+    with pytest.raises(RuntimeError, match="left without being entered"):
+        mode.__exit__(None, None, None)
+    assert type(mode.clone()) is torch.no_grad
+
+
 def test_generators_leave_the_mode_between_values():
     @torch.no_grad()
     def generate():

@@ -11,6 +11,9 @@ namespace rl {
 constexpr int kMaxParams = 24;
 
 // ---- the thread word and layers
+#if defined(__GLIBC__) && defined(__GNUC__)  // others do not take it from libraries that are loaded later
+__attribute__((tls_model("initial-exec")))   // read in every call
+#endif
 extern thread_local uint32_t t_word;
 inline uint32_t& thread_word() { return t_word; }
 extern uint32_t g_layer_bits;  // bits that make some layer run

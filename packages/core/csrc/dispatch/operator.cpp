@@ -173,7 +173,7 @@ bool convert(const OpRecord* op, int index, PyObject* o, Frame& f) {
     case ParamType::Float:
     case ParamType::Scalar:
       if (!number_from_object(o, &a)) {
-        if (!is_tensor(o) || as_tensor(o)->ndim || as_tensor(o)->flags & (kRequiresGrad | kDual) ||
+        if (!is_tensor(o) || as_tensor(o)->ndim || requires_grad(as_tensor(o)) || as_tensor(o)->flags & kDual ||
             as_tensor(o)->device.type == kMeta)
           return false;
         a = item(as_tensor(o));

@@ -280,7 +280,11 @@ static PyObject* clone_kernel(Call& c) {
 
 static PyObject* copy_kernel(Call& c) {
   NonBlocking copies(c.args[2].to_bool());
-  copy_into(c.args[0].tensor, c.args[1].tensor);
+  const Tensor *to = c.args[0].tensor, *from = c.args[1].tensor;
+  if (from->ndim > to->ndim)
+    fail(PyExc_RuntimeError, "output with shape %s doesn't match the broadcast shape %s (copy_)",
+         shape_text(to).c_str(), shape_text(from).c_str());
+  copy_into(c.args[0].tensor, from);
   return Py_NewRef(object(c.args[0].tensor));
 }
 

@@ -278,8 +278,10 @@ PyObject* unflatten_kernel(Call& c) {
 }
 
 PyObject* ravel_kernel(Call& c) {
-  int64_t n = c.args[0].tensor->numel;
-  return reshape(c.args[0].tensor, 1, &n).release_object();
+  Tensor* t = c.args[0].tensor;
+  Arg args[2] = {arg(t), memory_format_arg(MemoryFormat::Contiguous)};
+  Ref<Tensor> packed = t->contiguous() ? Ref<Tensor>::borrow(t) : call_tensor(op_clone.get(), args, 2);
+  return reshape(packed.get(), 1, &t->numel).release_object();
 }
 
 PyObject* expand_kernel(Call& c) {
@@ -402,7 +404,6 @@ PyObject* movedim_kernel(Call& c) {
     taken |= uint64_t{1} << to[i];
     order[to[i]] = from[i];
   }
-  if (!t->ndim) return alias(t).release_object();
   for (int d = 0, next = 0; d < t->ndim; ++d) {
     if (taken >> d & 1) continue;
     while (moved >> next & 1) ++next;
@@ -917,7 +918,7 @@ void become(Tensor* t, Storage* s, int ndim, const int64_t* sizes, const int64_t
 }
 
 void resize(const char* op, Tensor* t, int ndim, const int64_t* sizes) {
-  if (t->flags & kRequiresGrad)
+  if (requires_grad(t))
     fail(PyExc_RuntimeError, "cannot resize variables that require grad (%s). Call detach() first.", op);
   Dims strides(ndim);
   int64_t step = 1;

@@ -140,8 +140,7 @@ PyObject* m_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
                                      &device, &copy))
       return nullptr;
     Tensor* t = as_tensor(self);
-    if (t->flags & kRequiresGrad)
-      fail(PyExc_BufferError, "Can't export tensors that require gradient, use tensor.detach()");
+    if (requires_grad(t)) fail(PyExc_BufferError, "Can't export tensors that require gradient, use tensor.detach()");
     if (t->flags & kLayout)
       fail(PyExc_BufferError, "Can't export tensors with layout other than torch.strided, use tensor.to_dense()");
     if (t->device.type == kMeta) fail(PyExc_BufferError, "__dlpack__: a meta tensor has no memory to share");

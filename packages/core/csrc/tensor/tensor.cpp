@@ -296,8 +296,11 @@ Ref<Tensor> view(Tensor* t, int ndim, const int64_t* sizes, const int64_t* strid
   Ref<Tensor> v = share(t, ndim, sizes, strides, offset);
   v->base = t->base ? t->base : t;
   Py_INCREF(object(v->base));
-  v->flags |= kView | (v->base->flags & kRequiresGrad);
-  if (thread_word() & kNoGrad) v->flags |= kNoGradView;
+  v->flags |= kView;
+  if (thread_word() & kNoGrad) {
+    v->flags |= kNoGradView;
+    v->output_nr = t->storage->version;
+  }
   return v;
 }
 

@@ -115,7 +115,7 @@ PyObject* get_nbytes(PyObject* self, void*) {
     return PyLong_FromLongLong(self_of(self)->nbytes());
   });
 }
-PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(self_of(self)->flags & kRequiresGrad); }
+PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(requires_grad(self_of(self))); }
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
   // The autograd wheel replaces this attribute; asking for one of its names loads it.
   Ref<> fn(PyObject_GetAttrString(self, "requires_grad_"));
@@ -354,7 +354,7 @@ PyObject* m_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
       fail(PyExc_TypeError,
            "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
            device_text(t->device).c_str());
-    if (t->flags & kRequiresGrad && !force)
+    if (requires_grad(t) && !force)
       fail(PyExc_RuntimeError, "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     if (t->dtype == DType::BFloat16 && !force)
       fail(PyExc_TypeError,
@@ -670,7 +670,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return guard<int>(-1, [&] {
     Tensor* t = self_of(self);
-    if (!t->is_cpu() || t->flags & kRequiresGrad)
+    if (!t->is_cpu() || requires_grad(t))
       fail(PyExc_BufferError, "the memory of a tensor %s is no buffer. Call %s first.",
            t->is_cpu() ? "that requires a gradient" : "of another device", t->is_cpu() ? "detach()" : "cpu()");
     return PyObject_GetBuffer(Ref<>::check(array_of(t)).get(), view, flags);

@@ -59,7 +59,7 @@ struct Tensor {
   DType dtype;
   Device device;
   uint8_t ndim;
-  uint32_t output_nr;  // which result of grad_fn this is
+  uint32_t output_nr;  // which result of grad_fn this is; of a kNoGradView the version that it was made at
   PyObject* grad_fn;   // the node that made it; owned, set by the autograd wheel
   PyObject* autograd;  // what else the autograd wheel keeps here (grad, hooks); owned
   Tensor* base;        // the tensor of which this is a view; owned

@@ -221,8 +221,11 @@ def tensor_repr(tensor: Any) -> str:
     if forward is not None and (tangent := forward.unpack_dual(tensor)[1]) is not None:
         suffixes.append(f"tangent={tangent}")
     if tensor.requires_grad:
-        node = tensor.grad_fn
-        suffixes.append("requires_grad=True" if node is None else f"grad_fn=<{type(node).__name__}>")
+        try:
+            node = tensor.grad_fn
+            suffixes.append("requires_grad=True" if node is None else f"grad_fn=<{type(node).__name__}>")
+        except RuntimeError:  # a view made in no_grad whose base was written to can be seen, not used
+            suffixes.append("grad_fn=<Invalid>")
 
     text = prefix + body
     column = len(text) - text.rfind("\n") + 1

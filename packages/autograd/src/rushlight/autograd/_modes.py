@@ -6,16 +6,24 @@ import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Protocol
 
 
-def decorate(mode: AbstractContextManager[Any], fn: Callable[..., Any]) -> Callable[..., Any]:
+class Mode(AbstractContextManager[Any], Protocol):
+    """A grad mode."""
+
+    def clone(self) -> Mode:
+        """A new object: threads and calls within calls each have one of their own."""
+        ...
+
+
+def decorate(mode: Mode, fn: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps `fn` so that its body runs inside `mode`.
 
     A generator or coroutine leaves the mode whenever it is suspended.
 
     Args:
-        mode: A grad mode; it may be entered again while it is active.
+        mode: A grad mode.
         fn: Function, generator function, coroutine function, or a class, whose `__init__` is wrapped.
     """
     if isinstance(fn, type):
@@ -40,27 +48,27 @@ def decorate(mode: AbstractContextManager[Any], fn: Callable[..., Any]) -> Calla
 
     @functools.wraps(fn)
     def function(*args: Any, **kwargs: Any) -> Any:
-        with mode:
+        with mode.clone():
             return fn(*args, **kwargs)
 
     return function
 
 
-def _drive(mode: AbstractContextManager[Any], steps: Any) -> Generator[Any, Any, Any]:
+def _drive(mode: Mode, steps: Any) -> Generator[Any, Any, Any]:
     # The body runs in the mode, whoever holds the generator does not.
     resume: Callable[[], Any] = (
         functools.partial(next, steps) if hasattr(steps, "__next__") else functools.partial(steps.send, None)
     )
     while True:
         try:
-            with mode:
+            with mode.clone():
                 value = resume()
         except StopIteration as stop:
             return stop.value
         try:
             sent = yield value
         except GeneratorExit:
-            with mode:
+            with mode.clone():
                 steps.close()
             raise
         except BaseException as error:
@@ -72,16 +80,14 @@ def _drive(mode: AbstractContextManager[Any], steps: Any) -> Generator[Any, Any,
 class _Driven:
     """Awaits a coroutine in a mode."""
 
-    def __init__(self, mode: AbstractContextManager[Any], coroutine: Coroutine[Any, Any, Any]) -> None:
+    def __init__(self, mode: Mode, coroutine: Coroutine[Any, Any, Any]) -> None:
         self.mode, self.coroutine = mode, coroutine
 
     def __await__(self) -> Generator[Any, Any, Any]:
         return _drive(self.mode, self.coroutine)
 
 
-async def _drive_async_generator(
-    mode: AbstractContextManager[Any], steps: AsyncGenerator[Any, Any]
-) -> AsyncGenerator[Any, Any]:
+async def _drive_async_generator(mode: Mode, steps: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
     step: Callable[[], Any] = steps.__anext__
     while True:
         try:

@@ -147,7 +147,7 @@ broadcast_tensors = (
         method=False,
         function=False,
         out=False,
-        doc="Views of tensors, expanded to the shape that they share.",
+        doc="Views of tensors, expanded to the shape that they share; those that have it stay themselves.",
     )
     .composite(lambda tensors: _broadcast(tensors))
     .samples(_lists((((2, 1), (3,)),), (((), (2,)),)), lambda tensors: np.broadcast_arrays(*tensors))
@@ -244,7 +244,7 @@ def _broadcast(tensors: Sequence[Any]) -> tuple[Any, ...]:
                     f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {d}"
                 )
         shape = [b if a == 1 else a for a, b in zip(shape, padded, strict=True)]
-    return tuple(t.expand(shape) for t in tensors)
+    return tuple(t if list(t.shape) == shape else t.expand(shape) for t in tensors)
 
 
 def _meshgrid(tensors: Sequence[Any], indexing: str | None) -> tuple[Any, ...]:

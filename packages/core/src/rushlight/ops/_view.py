@@ -275,13 +275,19 @@ adjoint = (
     .composite(lambda self: self.mH)
     .samples(_calls(((2, 3),), ((2, 3, 4),)), lambda x: np.conj(np.swapaxes(x, -1, -2)))
 )
+
+
+def _moveaxis(x: np.ndarray, source: Any, destination: Any) -> np.ndarray:
+    return np.moveaxis(x, source, destination) if x.ndim else x
+
+
 movedim = Op(
     "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
     family=COMPOSITE,
     out=False,
     aliases=("moveaxis",),
     doc="Dimensions moved to other places; the rest keep their order.",
-).samples(_calls(((2, 3, 4), 0, 2), ((2, 3, 4), -1, 0)), np.moveaxis)
+).samples(_calls(((2, 3, 4), 0, 2), ((2, 3, 4), -1, 0), ((), 0, 0)), _moveaxis)
 movedim_list = Op(
     "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
     family=COMPOSITE,
