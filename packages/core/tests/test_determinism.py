@@ -146,6 +146,8 @@ def test_any_number_of_threads(name):
         lambda x, w: x.log_softmax(-1),
         lambda x, w: x.logsumexp(-1),
         lambda x, w: x.cumsum(-1),
+        lambda x, w: torch.view_as_real(torch.fft.fft(x)),
+        lambda x, w: torch.view_as_real(torch.fft.rfft(x)),
         lambda x, w: x.exp(),
     ],
 )

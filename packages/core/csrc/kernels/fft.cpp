@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../allocator.h"
+#include "../determinism.h"
 #include "../parallel.h"
 
 namespace rl {
@@ -293,7 +294,8 @@ void run(Fft kind, const T* in, T* out, int64_t outer, int64_t n, int64_t inner,
   const int64_t in_n = kind == Fft::ToReal ? half : n, out_n = kind == Fft::RealHalf ? half : n;
   const auto plan = plan_for<T>(real && n % 2 == 0 ? n / 2 : n);
   const int64_t lines = outer * inner, groups = (lines + kLanes<T> - 1) / kLanes<T>;
-  if (plan->rows != 0 && (lines < kLanes<T> || n > kLongest) && (!real || (n % 2 == 0 && inner == 1))) {
+  const bool by_count = !g_determinism.batch_invariant;  // the way of a line may depend on how many there are
+  if (plan->rows != 0 && ((by_count && lines < kLanes<T>) || n > kLongest) && (!real || (n % 2 == 0 && inner == 1))) {
     parallel_for(0, lines, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
       for (int64_t l = begin; l < end; ++l) {
         if (real) {
@@ -307,14 +309,14 @@ void run(Fft kind, const T* in, T* out, int64_t outer, int64_t n, int64_t inner,
     });
     return;
   }
-  const int64_t few = n > kLongest ? kLanes<T> : kLanes<T> / 4;  // lines that are better one by one
+  const int64_t few = n > kLongest ? kLanes<T> : by_count ? kLanes<T> / 4 : 0;  // lines that are better one by one
   const auto run_lines = [&](int64_t first, int count, void* scratch) {
     int64_t in_at[kLanes<T>], out_at[kLanes<T>];
     int64_t o = first / inner, i = first % inner;
     for (int l = 0; l < count; ++l) {
       in_at[l] = o * in_n * inner + i;
       out_at[l] = o * out_n * inner + i;
-      if (++i == inner) {
+      if (first + l + 1 < lines && ++i == inner) {
         i = 0;
         ++o;
       }
@@ -328,7 +330,8 @@ void run(Fft kind, const T* in, T* out, int64_t outer, int64_t n, int64_t inner,
     for (int64_t g = begin; g < end; ++g) {
       const int64_t first = g * kLanes<T>, count = std::min(kLanes<T>, lines - first);
       if (count > few) {
-        run_lines(first, static_cast<int>(count), scratch.as<void>());
+        // A line that is alone has a loop of its own: where it must not, it runs as two.
+        run_lines(first, static_cast<int>(std::max<int64_t>(count, 2)), scratch.as<void>());
       } else {
         for (int64_t l = 0; l < count; ++l) run_lines(first + l, 1, scratch.as<void>());
       }

@@ -57,6 +57,8 @@ constexpr int64_t kSmall = 8192;
 constexpr int64_t kProbe = 2048;
 constexpr int kProbes = 8;
 constexpr double kGrainNanoseconds = 2000;
+constexpr double kRowNanoseconds =
+    8;  // beside its elements, which the cost of a loop does not know when it has long rows
 
 // Nanoseconds per element of a loop: the least of some probes, since the first ones also pay for cold memory. Two loops
 // that share a slot take turns to learn.
@@ -242,7 +244,8 @@ void run_pointwise(Loop loop, int ndim, const int64_t* shape, int nops, char* co
     run(0, done);
     known.learn(static_cast<float>(nanoseconds() - start + 1) / static_cast<float>(done));
   }
-  const double cost = known.cost.load(std::memory_order_relaxed);
+  const double per_row = nest.ndim > 1 && !packs ? kRowNanoseconds / static_cast<double>(nest.shape[0]) : 0;
+  const double cost = known.cost.load(std::memory_order_relaxed) + per_row;
   const int64_t rest = nest.numel - done;
   const int64_t least = static_cast<int64_t>(kGrainNanoseconds / cost) & -kProbe;
   const int64_t grain = !worth_threads(rest * cost) ? rest : least < kSmall ? kSmall : least;
