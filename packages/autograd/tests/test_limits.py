@@ -13,7 +13,7 @@ from rushlight.autograd.functional import hessian
 from rushlight.plugin import operators, plugins, require
 
 require("autograd", "rushlight.autograd")
-INF, NAN = math.inf, math.nan
+INF, NAN, SQRT_HALF = math.inf, math.nan, math.sqrt(0.5)
 needs_nn = pytest.mark.skipif(all(p.name != "nn" for p in plugins()), reason="needs rushlight-nn")
 needs_special = pytest.mark.skipif(all(p.name != "special" for p in plugins()), reason="needs rushlight-special")
 
@@ -309,7 +309,9 @@ def test_the_largest_magnitude_of_complex_numbers(dtype):
         (torch.atan2, [1.0, INF], [INF, 1.0], [0, 0], [0, 0]),
         (torch.logaddexp, [-INF, INF, 0.0, 800.0], [-INF, INF, -INF, -800.0], [0.5, 0.5, 1, 1], [0.5, 0.5, 0, 0]),
         (torch.logaddexp2, [-INF, INF, 0.0, 800.0], [-INF, INF, -INF, -800.0], [0.5, 0.5, 1, 1], [0.5, 0.5, 0, 0]),
+        (torch.hypot, [INF, 1.0, INF], [1.0, -INF, -INF], [1, 0, SQRT_HALF], [0, -1, -SQRT_HALF]),
         (torch.pow, [0.0, 0.0, 0.0], [0.0, 1.0, 2.0], [0, 1, 0], [0, 0, 0]),
+        (torch.pow, [0.0, 0.5, 2.0, INF, INF], [INF, INF, -INF, -INF, -1.0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]),
         (torch.dist, [1.0, 2.0], [1.0, 2.0], [0, 0], [0, 0]),
     ],
 )
@@ -331,6 +333,11 @@ def test_limits_of_two_arguments(function, left, right, by_left, by_right):
             [[0, 12, 0, 0], [12, 0, 8, 6], [0, 8, 0, 0], [0, 6, 0, 0]],
         ),
         (lambda x: torch.logaddexp(x[0], x[1]), [1.0, 1.0], [[0.25, -0.25], [-0.25, 0.25]]),
+        (lambda x: torch.logaddexp(x[0], x[1]), [INF, INF], [[0, 0], [0, 0]]),
+        (lambda x: torch.logaddexp2(x[0], x[1]), [-INF, -INF], [[0, 0], [0, 0]]),
+        (lambda x: torch.atan2(x[0], x[1]), [1.0, INF], [[0, 0], [0, 0]]),
+        (lambda x: torch.hypot(x[0], x[1]), [1.0, INF], [[0, 0], [0, 0]]),
+        (lambda x: torch.pow(x[0], x[1]), [0.0, 3.0], [[0, 0], [0, 0]]),
     ],
 )
 def test_second_derivatives_at_zeros_and_ties(function, values, expected):
@@ -359,6 +366,12 @@ def test_functions_of_special_at_their_ends():
     by_x, by_y = gradients(torch.special.xlog1py, x, [v - 1 for v in y])
     np.testing.assert_allclose(by_x, [0, 0, INF, math.log(4)])
     np.testing.assert_allclose(by_y, [0, 0, 0, 0.5])
+    first, second = derivatives(torch.special.spherical_bessel_j0, [0.0, 1e-5, INF])
+    np.testing.assert_allclose(first, [0, -1e-5 / 3, 0], rtol=1e-9)
+    np.testing.assert_allclose(second[:2], [-1 / 3, -1 / 3], rtol=1e-9)
+    assert derivatives(torch.special.ellipk, [0.0])[1] == pytest.approx([9 * math.pi / 64])
+    assert derivatives(torch.special.ellipe, [0.0])[1] == pytest.approx([-3 * math.pi / 64])
+    assert derivatives(torch.special.i1, [800.0, -INF])[0] == [INF, INF]
     first, second = derivatives(torch.special.log_ndtr, [-40.0, 0.0, 40.0, 1e10])
     np.testing.assert_allclose(first, [40.02496884720841, math.sqrt(2 / math.pi), 0, 0], rtol=1e-12, atol=1e-290)
     np.testing.assert_allclose(second[2:], [0, 0], atol=1e-290)

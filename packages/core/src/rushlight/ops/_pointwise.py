@@ -177,8 +177,10 @@ pow_tensor = (
     )
     .array(lambda xp, x, y: xp.power(x, y))
     .grad(
-        self="where(exponent == 0, 0, grad * conj(exponent * self ** (exponent - 1)))",
-        exponent="where(self == 0, 0, grad * conj(result * log(self)))",
+        self="where((exponent == 0) | (result == 0) & isinf(exponent), 0, "
+        "grad * conj(exponent * self ** (exponent - 1)))",
+        exponent="where((self == 0) | (result == 0) & isinf(self), 0, "
+        "grad * conj(result * log(where(self == 0, 1, self))))",
     )
     .samples(binary(0.1, 3.0, number=None))
 )
@@ -764,8 +766,8 @@ def _atan2_grad(grad: Any, self: Any, other: Any) -> tuple[Any, Any]:
 
     length = rushlight.hypot(self, other)
     flat = (length == 0) | length.isinf()  # no direction, or no change
-    safe = length.masked_fill(flat, 1)
-    return (grad * (other / safe / safe)).masked_fill(flat, 0), (-grad * (self / safe / safe)).masked_fill(flat, 0)
+    x, y, length = other.masked_fill(flat, 0), self.masked_fill(flat, 0), length.masked_fill(flat, 1)
+    return grad * (x / length / length), -grad * (y / length / length)
 
 
 def _logaddexp_array(xp: Any, x: Any, y: Any) -> Any:
@@ -777,7 +779,20 @@ def _logaddexp_array(xp: Any, x: Any, y: Any) -> Any:
 
 hypot = _binary(
     "hypot", "sqrt(input^2 + other^2) without overflow.", lambda xp, x, y: xp.hypot(x, y), "same", 0.5, 3, None
-).grad(self="grad * where(result == 0, 0, self / result)", other="grad * where(result == 0, 0, other / result)")
+).grad(("self", "other"), lambda grad, self, other, result: _hypot_grad(grad, self, other, result))
+
+
+def _hypot_grad(grad: Any, self: Any, other: Any, result: Any) -> tuple[Any, Any]:
+    flat = (result == 0) | result.isinf()
+    length = result.masked_fill(flat, 1)
+    ends = self.isinf().to(grad.dtype), other.isinf().to(grad.dtype)
+    norm = (ends[0] + ends[1]).clamp(min=1).sqrt()  # of the direction at infinity
+    return tuple(
+        grad * (x.masked_fill(flat, 0) / length + x.detach().sgn() * end / norm)
+        for x, end in zip((self, other), ends, strict=True)
+    )  # type: ignore[return-value]
+
+
 copysign = _binary(
     "copysign.Tensor(Tensor self, Tensor other) -> Tensor",
     "The magnitude of input with the sign of other.",
@@ -790,9 +805,9 @@ logaddexp = _binary(
     "logaddexp", "log(exp(input) + exp(other)), without overflow.", _logaddexp_array, "same", number=None, inplace=False
 ).grad(
     self="grad * conj(exp(self - logaddexp(self, other))) if is_complex(self) else grad * "
-    "where((self == other) & isinf(self), 0.5, sigmoid(self - other))",
+    "sigmoid(where((self == other) & isinf(self), 0, self - other))",
     other="grad * conj(exp(other - logaddexp(self, other))) if is_complex(other) else grad * "
-    "where((self == other) & isinf(self), 0.5, sigmoid(other - self))",
+    "sigmoid(where((self == other) & isinf(self), 0, other - self))",
 )
 logaddexp2 = _binary(
     "logaddexp2",
@@ -802,8 +817,8 @@ logaddexp2 = _binary(
     number=None,
     inplace=False,
 ).grad(
-    self="grad * where((self == other) & isinf(self), 0.5, sigmoid((self - other) * 0.6931471805599453))",
-    other="grad * where((self == other) & isinf(self), 0.5, sigmoid((other - self) * 0.6931471805599453))",
+    self="grad * sigmoid(where((self == other) & isinf(self), 0, (self - other) * 0.6931471805599453))",
+    other="grad * sigmoid(where((self == other) & isinf(self), 0, (other - self) * 0.6931471805599453))",
 )
 heaviside = _binary(
     "heaviside(Tensor self, Tensor values) -> Tensor",

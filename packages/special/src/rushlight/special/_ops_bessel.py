@@ -192,17 +192,19 @@ def _quotient(x: Any, value: Any, sign: int, scale: Any = 1) -> Any:
     series = 1.0
     for k in range(9, 0, -1):
         series = 1 + z / (k * (k + 1)) * series
-    finite = x.isfinite()
+    finite = x.isfinite() & value.isfinite()
     return (series * scale / 2).where(near, value.where(finite, 0) / x.where(finite & ~near, 1))
 
 
 def _spherical_slope(x: Any, value: Any) -> Any:
-    # Near 0, where cos(x) - sin(x) / x cancels, by its series.
+    # Near 0, where cos(x) - sin(x) / x cancels, by its series; at infinity 0 as well.
+    x = x.masked_fill(x.isinf(), 0)
     z = x * x
     series = 1.0
     for k in range(6, 0, -1):
         series = 1 - z / (2 * k * (2 * k + 3)) * series
-    return (x * series / -3).where(x.abs() < 0.5, (x.cos() - value) / x)
+    near = x.abs() < 0.5
+    return (x * series / -3).where(near, (x.cos() - value) / x.masked_fill(near, 1))
 
 
 OPS = [value for value in globals().values() if isinstance(value, Op)]

@@ -114,7 +114,7 @@ def _logerfcx_slope(x: Any) -> Any:
     right, left = x.clamp(0, 1e8), x.clamp(-28, 0)
     value = erfcx.operator(right)
     beyond = 2 * x - 2 / math.sqrt(math.pi) * (-left * left).exp() / erfc.operator(left)
-    return (-1 / x).where(x > 1e8, (_erfcx_slope(right, value) / value).where(x > 0, beyond))
+    return (-1 / x.where(x > 1e8, 1)).where(x > 1e8, (_erfcx_slope(right, value) / value).where(x > 0, beyond))
 
 
 OPS = [value for value in globals().values() if isinstance(value, Op)]

@@ -273,7 +273,7 @@ _function(
     {"m": (0.1, 0.9)},
     "rushlight.tensor([0.0, 0.5]) -> tensor([1.5708, 1.8541])",
     m="grad * where(abs(m) < 0.2, pi / 8 * hyp2f1(0 * m + 1.5, 1.5, 2, clamp(m, -0.2, 0.2)), "
-    "(ellipe(m) / (1 - m) - result) / (2 * m))",
+    "(ellipe(m) / (1 - m) - result) / (2 * where(abs(m) < 0.2, 1, m)))",
 )
 _function(
     "ellipe",
@@ -281,7 +281,7 @@ _function(
     {"m": (0.1, 0.9)},
     "rushlight.tensor([0.0, 0.5]) -> tensor([1.5708, 1.3506])",
     m="grad * where(abs(m) < 0.2, -pi / 8 * hyp2f1(0 * m + 0.5, 1.5, 2, clamp(m, -0.2, 0.2)), "
-    "(result - ellipk(m)) / (2 * m))",
+    "(result - ellipk(m)) / (2 * where(abs(m) < 0.2, 1, m)))",
 )
 _function(
     "ellipkinc",
