@@ -22,6 +22,9 @@ GROUP = 256
 RUN = 256
 """Elements that one work item reduces, so that many work together and errors of rounding stay small."""
 
+SECTOR = 8
+"""Neighbouring elements that memory gives at once, at least."""
+
 _SMALL = 2**31
 
 
@@ -324,13 +327,19 @@ def store_lines(
     lines, length = math.prod(space[d] for d in kept), math.prod(space[d] for d in axes)
     if not lines or not length:
         return
-    # Work items of a line; the group has GROUP / lanes lines, of which the last group's may be too many.
-    lanes = min(GROUP, 1 << max(length // 4 - 1, 0).bit_length())
+    # Work items of a line; a group has GROUP / lanes lines. Where the last dimension is across the lines, neighbours
+    # read neighbouring lines, so that memory is read in whole sectors.
+    across = max((d for d, n in enumerate(space) if n > 1), default=0) not in axes
+    side_by_side = min(SECTOR, 1 << (lines - 1).bit_length()) if across else 1
+    lanes = min(GROUP // side_by_side, 1 << max(length // 4 - 1, 0).bit_length())
+    per_group = GROUP // lanes
+    step = per_group if across else 1
+    in_group, lane = (f"own % {per_group}", f"own / {per_group}") if across else (f"own / {lanes}", f"own % {lanes}")
     source = Source([space[d] for d in order], order)
     count, size = (source.number(n, INT64) for n in (lines, length))
     names: dict[int, str] = {}
     shared: dict[str, str] = {}
-    body = [f"const index_t line = id / {lanes}, lane = id % {lanes}; const u32 own = LOCAL_ITEM;"]
+    body = [f"const u32 own = LOCAL_ITEM, lane = {lane}; const index_t line = id / {GROUP} * {per_group} + {in_group};"]
     each_element = f"if (line < {count}) for (index_t r = lane; r < {size}; r += {lanes}) {{ "
     each_element += f"const index_t i = line * {size} + r;"
     for k, array in enumerate(_folds(values)):
@@ -345,10 +354,10 @@ def store_lines(
         body.append(f"{kind} {total} = {start}; {each_element} {source.loop(names)} {total} = {combined}; }}")
         if lanes > 1:
             memory = shared.setdefault(kind, f"shared_{kind}")
-            halves = source.resolve(fold.code.format(f"{memory}[own]", f"{memory}[own + n]"), dtype)
+            halves = source.resolve(fold.code.format(f"{memory}[own]", f"{memory}[own + n * {step}]"), dtype)
             body.append(
                 f"{memory}[own] = {total}; BARRIER; for (u32 n = {lanes // 2}; n; n >>= 1) {{ "
-                f"if (lane < n) {memory}[own] = {halves}; BARRIER; }} {total} = {memory}[own - lane]; BARRIER;"
+                f"if (lane < n) {memory}[own] = {halves}; BARRIER; }} {total} = {memory}[own - lane * {step}]; BARRIER;"
             )
     for whole in (True, False):
         written = [pair for pair in zip(targets, values, strict=True) if (pair[0].shape == tuple(space)) == whole]
@@ -362,7 +371,6 @@ def store_lines(
         head = each_element if whole else f"if (line < {count} && lane == 0) {{ const index_t i = line * {size};"
         body.append(f"{head} {source.loop(names)} {' '.join(writes)} }}")
     arrays = [f"SHARED {kind} {memory}[{GROUP}];" for kind, memory in shared.items()]
-    per_group = GROUP // lanes
     source.run(targets[0].device, -(-lines // per_group) * GROUP, " ".join([*arrays, *body]))
 
 
