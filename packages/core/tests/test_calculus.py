@@ -15,6 +15,13 @@ def test_diff_of_bools_tells_changes():
     assert torch.diff(torch.tensor([True, True, False])).tolist() == [False, True]
 
 
+def test_diff_of_order_zero_is_the_input_alone():
+    x = torch.arange(6.0).view(2, 3)
+    same = torch.diff(x, 0, -1, torch.ones(2, 1), torch.ones(2, 2))
+    assert same.tolist() == x.tolist()
+    assert same.data_ptr() != x.data_ptr()
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

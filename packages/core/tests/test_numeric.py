@@ -136,3 +136,9 @@ def test_inputs_that_lie_transposed(dtype):
         np.where(b.transpose(0, 2, 1) > 25, a, c.transpose(2, 1, 0)).tolist()
     )
     assert torch.addcmul(x, yt, zt, value=0).equal(x)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_ranges_of_integers_reach_the_whole_part_of_their_ends(dtype):
+    assert torch.linspace(0.9, 9.9, 4, dtype=dtype).tolist() == [0, 3, 6, 9]
+    assert torch.logspace(0.5, 2.9, 3, dtype=dtype).tolist() == [1, 10, 100]

@@ -219,6 +219,8 @@ PyObject* linspace_kernel(Call& c) {
   return filled(c, n, d, [&](char* data) {
     if (is_complex(d))
       fill_complex_linspace(d, data, n, start, end);
+    else if (is_integral(d))  // as in PyTorch both ends are whole numbers first, so that the last one is reached
+      fill_linspace(d, data, n, std::trunc(start.to_double()), std::trunc(end.to_double()));
     else
       fill_linspace(d, data, n, start.to_double(), end.to_double());
   });

@@ -42,13 +42,13 @@ def _diff(x: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
                 )
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return x.clone()
     parts = [part for part in (prepend, x, append) if part is not None]
     if len(parts) > 1:
         from ._join import cat
 
         x = cat.operator(parts, dim)
-    if n == 0:
-        return x.clone()
     for _ in range(min(n, x.shape[dim])):
         later, earlier = _along(x, dim, 1, x.shape[dim] - 1), _along(x, dim, 0, x.shape[dim] - 1)
         x = later ^ earlier if x.dtype is _C.bool else later - earlier
@@ -63,7 +63,7 @@ diff = (
 
         Args:
             input: Tensor of at least one dimension.
-            n: How often.
+            n: How often; 0 gives a copy of the input alone, as in NumPy.
             dim: Dimension to go along.
             prepend: Tensor to put in front first, of the shape of the input but for `dim`.
             append: Tensor to put behind first.

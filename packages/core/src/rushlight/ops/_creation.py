@@ -87,6 +87,8 @@ def _logspace(start: Any, end: Any, steps: int, base: float, dtype: Any, device:
     if dtype is _C.bool:
         raise NotImplementedError("\"logspace_cpu\" not implemented for 'Bool'")
     wide = _C.complex128 if dtype.is_complex else _C.float64
+    if not (dtype.is_complex or dtype.is_floating_point):  # as linspace
+        start, end = int(start), int(end)
     return (base ** linspace.operator(start, end, steps, dtype=wide, device=device)).to(dtype)
 
 

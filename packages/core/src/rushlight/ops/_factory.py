@@ -226,8 +226,8 @@ linspace = _factory(
     f"""Evenly spaced numbers, both ends included.
 
     Args:
-        start: The first number.
-        end: The last.
+        start: The first number; its whole part if the dtype is an integer one.
+        end: The last, likewise.
         steps: How many there are.
         {_NEW_ARGS}
 
