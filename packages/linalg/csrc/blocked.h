@@ -7,6 +7,7 @@
 #include <mutex>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "kernel.h"
 
@@ -148,11 +149,12 @@ int factor_panel(int64_t m, int64_t n, T* a, int64_t lda, int* pivots) {
 // Work on a matrix that is cut into blocks of columns, the first of which become panels one after another: a block is
 // the next panel once `apply(panel, block)` is done for those before it, and factor(block) gives an info that is 0 or
 // the rank of what failed. The threads take blocks as they become ready, the next panel first, whatever is behind it.
-template <class Apply, class Factor>
+// load(block) comes before all else that is done to a block, on the thread whose cache then holds it.
+template <class Load, class Apply, class Factor>
 class ColumnBlocks {
  public:
-  ColumnBlocks(int64_t blocks, int64_t panels, const Apply& apply, const Factor& factor)
-      : panels_(panels), apply_(apply), factor_(factor), blocks_(static_cast<size_t>(blocks)) {}
+  ColumnBlocks(int64_t blocks, int64_t panels, const Load& load, const Apply& apply, const Factor& factor)
+      : panels_(panels), load_(load), apply_(apply), factor_(factor), blocks_(static_cast<size_t>(blocks)) {}
   int run() {
     const int64_t threads = std::min<int64_t>(api->num_threads(), count());
     over_pieces(threads, [&](int64_t thread) { work(thread, threads); });
@@ -162,7 +164,7 @@ class ColumnBlocks {
  private:
   struct Block {
     int64_t applied = 0;  // panels
-    bool taken = false;
+    bool taken = false, loaded = false;
   };
   int64_t count() const { return static_cast<int64_t>(blocks_.size()); }
   const Block& at(int64_t i) const { return blocks_[static_cast<size_t>(i)]; }
@@ -192,6 +194,7 @@ class ColumnBlocks {
       const int64_t panels = factored_;
       block.taken = true;
       lock.unlock();
+      if (!std::exchange(block.loaded, true)) load_(i);
       for (int64_t panel = block.applied; panel < panels; ++panel) apply_(panel, i);
       const bool is_panel = panels == i && i < panels_;
       const int info = is_panel ? factor_(i) : 0;
@@ -204,6 +207,7 @@ class ColumnBlocks {
   }
 
   int64_t panels_;
+  const Load& load_;
   const Apply& apply_;
   const Factor& factor_;
   std::mutex mutex_;  // of what follows
@@ -216,12 +220,19 @@ constexpr int64_t kPanel = 32;       // columns of a block
 constexpr int64_t kFewColumns = 64;  // of which more threads than one are of no use
 inline int64_t panels_of(int64_t n) { return (n + kPanel - 1) / kPanel; }
 
-// LAPACK's getrf; of L only what U needs where `only_u`.
-template <class T>
-int factor_lu(int64_t m, int64_t n, T* a, int64_t lda, int* pivots, bool only_u = false) {
+// The columns [first, last) of a matrix are where they belong.
+inline void in_place(int64_t, int64_t) {}
+
+// LAPACK's getrf; of L only what U needs where `only_u`. load(first, last) brings columns of the matrix to `a`.
+template <class T, class Load = void (*)(int64_t, int64_t)>
+int factor_lu(int64_t m, int64_t n, T* a, int64_t lda, int* pivots, bool only_u = false, Load load = in_place) {
   const int64_t least = std::min(m, n), panels = panels_of(least);
-  if (least <= kFewColumns) return factor_panel(m, n, a, lda, pivots);
+  if (least <= kFewColumns) {
+    load(0, n);
+    return factor_panel(m, n, a, lda, pivots);
+  }
   const auto width = [=](int64_t i) { return std::min(kPanel, n - i * kPanel); };
+  const auto load_block = [=](int64_t i) { load(i * kPanel, i * kPanel + width(i)); };
   const auto apply = [=](int64_t panel, int64_t i) {
     const int64_t row = panel * kPanel, k = std::min(kPanel, least - row);
     T *x = a + i * kPanel * lda + row, *l = a + row * (lda + 1);
@@ -235,7 +246,7 @@ int factor_lu(int64_t m, int64_t n, T* a, int64_t lda, int* pivots, bool only_u 
     for (int64_t k = row; k < std::min(row + kPanel, least); ++k) pivots[k] += as_int(row);
     return info ? info + as_int(row) : 0;
   };
-  const int info = ColumnBlocks(panels_of(n), panels, apply, factor).run();
+  const int info = ColumnBlocks(panels_of(n), panels, load_block, apply, factor).run();
   if (!only_u)
     over_pieces(panels, [=](int64_t i) {
       swap_rows(width(i), a + i * kPanel * lda, lda, pivots, std::min((i + 1) * kPanel, least), least);
@@ -295,10 +306,16 @@ int factor_cholesky_panel(int64_t m, int64_t n, T* a, int64_t ld) {
   return info ? info : rest ? rest + as_int(first) : 0;
 }
 
-// The factor L of A = L L^H in place of the lower triangle by columns; info is that of LAPACK's potrf.
-template <class T>
-int factor_cholesky(int64_t n, T* a, int64_t ld) {
-  if (n <= kFewColumns) return factor_cholesky_panel(n, n, a, ld);
+// The factor L of A = L L^H in place of the lower triangle by columns; info is that of LAPACK's potrf. load(first,
+// last) brings columns of A, from the diagonal on, to `a`, and store(first, last) takes those of L.
+template <class T, class Load, class Store>
+int factor_cholesky(int64_t n, T* a, int64_t ld, Load load, Store store) {
+  if (n <= kFewColumns) {
+    load(0, n);
+    const int info = factor_cholesky_panel(n, n, a, ld);
+    store(0, n);
+    return info;
+  }
   const auto width = [=](int64_t i) { return std::min(kPanel, n - i * kPanel); };
   const auto apply = [=](int64_t panel, int64_t i) {
     const int64_t row = i * kPanel;
@@ -307,9 +324,11 @@ int factor_cholesky(int64_t n, T* a, int64_t ld) {
   const auto factor = [=](int64_t i) {
     const int64_t row = i * kPanel;
     const int info = factor_cholesky_panel(n - row, width(i), a + row * (ld + 1), ld);
+    store(row, row + width(i));
     return info ? info + as_int(row) : 0;
   };
-  return ColumnBlocks(panels_of(n), panels_of(n), apply, factor).run();
+  const auto load_block = [=](int64_t i) { load(i * kPanel, i * kPanel + width(i)); };
+  return ColumnBlocks(panels_of(n), panels_of(n), load_block, apply, factor).run();
 }
 
 // Reflectors I - V T V^H of columns of a QR decomposition, in the form of Schreiber and Van Loan, "A storage-efficient
@@ -433,7 +452,7 @@ Unitary<T> factor_qr(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
     panels[static_cast<size_t>(i)] = Reflectors<T>(m - j, std::min(kPanel, least - j), x, lda, tau + j);
     return 0;
   };
-  ColumnBlocks(panels_of(n), panels_of(least), apply, factor).run();
+  ColumnBlocks(panels_of(n), panels_of(least), [](int64_t) {}, apply, factor).run();
   return Unitary<T>(std::move(panels));
 }
 

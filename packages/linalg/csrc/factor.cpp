@@ -13,7 +13,7 @@ namespace {
 
 // Row by row an upper triangle lies as a lower one by columns, of the conjugate matrix, and its factor does too.
 void cholesky(const Tensor* a, bool upper, Owned& factor, Owned& info) {
-  const Stack from(a);
+  const Stack from(a), lower = upper ? from.transposed() : from;
   const int64_t n = from.n;
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -21,13 +21,19 @@ void cholesky(const Tensor* a, bool upper, Owned& factor, Owned& info) {
       if (fits_lanes(n, n))
         return lanes<T>().cholesky(Rows<T>(from, begin, end), n, end - begin, upper, data_of<T>(factor, begin),
                                    info.data<int32_t>() + begin);
-      Memory<T> lower(upper ? 0 : static_cast<size_t>(n * n));
+      Memory<T> columns(upper ? 0 : static_cast<size_t>(n * n));
       for (int64_t i = begin; i < end; ++i) {
-        T *result = data_of<T>(factor, i), *x = upper ? result : lower.data();
-        upper ? from.rows(i, x) : from.columns(i, x);
-        info.data<int32_t>()[i] = factor_cholesky(n, x, n);
-        for (int64_t j = 1; j < n; ++j) std::fill_n(x + j * n, j, T(0));
-        if (!upper) transpose(n, n, x, n, result, n);
+        T *result = data_of<T>(factor, i), *x = upper ? result : columns.data();
+        const auto load = [=, &lower](int64_t first, int64_t last) {
+          lower.columns(i, first, first, last, x + first * (n + 1), n);
+        };
+        const auto store = [=](int64_t first, int64_t last) {
+          for (int64_t j = first; j < last; ++j) std::fill(x + j * n + (upper ? 0 : first), x + j * n + j, T(0));
+          if (upper) return;
+          for (int64_t k = 0; k < first; ++k) std::fill(result + k * n + first, result + k * n + last, T(0));
+          transpose(last - first, n - first, x + first * (n + 1), n, result + first * (n + 1), n);
+        };
+        info.data<int32_t>()[i] = factor_cholesky(n, x, n, load, store);
       }
     });
   });
@@ -71,8 +77,7 @@ PyObject* lu_any(Call& call, const char* op, bool with_info) {
       for_each(from.count(), flops<T>(m, n, least) * 2 / 3, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           T* x = data_of<T>(lu, i);
-          from.columns(i, x);
-          info.data<int32_t>()[i] = factor_lu(m, n, x, m, pivots.data<int32_t>() + i * least);
+          info.data<int32_t>()[i] = factor_lu(m, n, x, m, pivots.data<int32_t>() + i * least, false, from.loader(i, x));
         }
       });
     });
@@ -123,7 +128,7 @@ PyObject* inv_any(Call& call, const char* op, bool with_info) {
   check_floating(op, a);
   Owned inverse = empty(batch_of(a, 0), a->dtype, a->device), info = empty(batch_of(a), DType::Int32, a->device);
   if (!is_meta(call)) {
-    const Stack from(a);
+    const Stack from(a), by_rows = from.transposed();
     by_dtype(a->dtype, [&](auto zero) {
       using T = decltype(zero);
       const int64_t n = from.n;
@@ -134,8 +139,8 @@ PyObject* inv_any(Call& call, const char* op, bool with_info) {
         std::vector<int> pivots(static_cast<size_t>(n));
         Memory<T> lu(static_cast<size_t>(n * n));
         for (int64_t i = begin; i < end; ++i) {
-          from.rows(i, lu.data());
-          info.data<int32_t>()[i] = factor_lu<T>(n, n, lu.data(), n, pivots.data());
+          info.data<int32_t>()[i] =
+              factor_lu<T>(n, n, lu.data(), n, pivots.data(), false, by_rows.loader(i, lu.data()));
           invert_lu<T>(n, lu.data(), n, pivots.data(), data_of<T>(inverse, i));
         }
       });
@@ -152,13 +157,38 @@ PyObject* inv_any(Call& call, const char* op, bool with_info) {
 PyObject* inv_kernel(Call& call) { return inv_any(call, "linalg.inv", false); }
 PyObject* inv_ex_kernel(Call& call) { return inv_any(call, "linalg.inv_ex", true); }
 
+// ---- powers
+
+// linalg::_small_power(A, n): of matrices that fit lanes, n > 0.
+PyObject* small_power_kernel(Call& call) {
+  Tensor* a = call.args[0].tensor;
+  const int64_t exponent = call.args[1].to_int();
+  check_square("linalg.matrix_power", a);
+  check_floating("linalg.matrix_power", a);
+  if (!fits_lanes(rows(a), rows(a)) || exponent < 1)
+    fail(PyExc_RuntimeError, "linalg._small_power: is for orders 1 to %lld and n > 0, got order %lld and n=%lld.",
+         static_cast<long long>(kLaneOrder), static_cast<long long>(rows(a)), static_cast<long long>(exponent));
+  Owned result = empty(batch_of(a, 0), a->dtype, a->device);
+  if (is_meta(call)) return result.release();
+  const Stack from(a);
+  by_dtype(a->dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t n = from.n;
+    for_each(from.count(), flops<T>(n, n, n) * std::log2(2.0 * static_cast<double>(exponent)),
+             [&](int64_t begin, int64_t end) {
+               lanes<T>().power(Rows<T>(from, begin, end), n, exponent, end - begin, data_of<T>(result, begin));
+             });
+  });
+  return result.release();
+}
+
 // ---- determinants
 
 // body(i, diagonal of U, its step, whether the permutation is odd) for every matrix; info > 0 is an exact zero, which
 // the body sees. The determinant of the transpose is the same: the matrices are read as they lie.
 template <class T, class F>
 void with_diagonals(const Tensor* a, F&& body) {
-  const Stack from(a);
+  const Stack from(a), as_it_lies = from.row_step == 1 ? from : from.transposed();
   const int64_t n = from.n;
   for_each(from.count(), flops<T>(n, n, n) * 2 / 3, [&](int64_t begin, int64_t end) {
     Memory<T> lu(static_cast<size_t>(fits_lanes(n, n) ? (end - begin) * n : n * n));
@@ -169,11 +199,7 @@ void with_diagonals(const Tensor* a, F&& body) {
     }
     std::vector<int> pivots(static_cast<size_t>(n));
     for (int64_t i = begin; i < end; ++i) {
-      if (from.row_step == 1)
-        from.columns(i, lu.data());
-      else
-        from.rows(i, lu.data());
-      factor_lu(n, n, lu.data(), n, pivots.data(), true);
+      factor_lu(n, n, lu.data(), n, pivots.data(), true, as_it_lies.loader(i, lu.data()));
       bool odd = false;
       for (int64_t k = 0; k < n; ++k) odd ^= pivots[static_cast<size_t>(k)] != k + 1;
       body(i, lu.data(), n + 1, odd);
@@ -278,6 +304,7 @@ constexpr Registration kernels[] = {
     {"linalg::_permutation", guarded<permutation_kernel>},
     {"linalg::inv", guarded<inv_kernel>},
     {"linalg::inv_ex", guarded<inv_ex_kernel>},
+    {"linalg::_small_power", guarded<small_power_kernel>},
     {"linalg::det", guarded<det_kernel>},
     {"linalg::slogdet", guarded<slogdet_kernel>},
     {"linalg::ldl_factor", guarded<ldl_factor_kernel>},

@@ -182,9 +182,27 @@ class Stack {
   void columns(int64_t i, T* to) const {
     columns(i, to, m);
   }
+  // Columns [first, last) of it, from a row on.
+  template <class T>
+  void columns(int64_t i, int64_t row, int64_t first, int64_t last, T* to, int64_t ld) const {
+    copy(at<T>(i) + row * row_step + first * column_step, row_step, column_step, m - row, last - first, to, ld);
+  }
   template <class T>
   void rows(int64_t i, T* to) const {
     copy(at<T>(i), column_step, row_step, n, m, to, n);
+  }
+  // A function that brings columns [first, last) to a place.
+  template <class T>
+  auto loader(int64_t i, T* to) const {
+    return [this, i, to](int64_t first, int64_t last) { columns(i, 0, first, last, to + first * m, m); };
+  }
+  // The matrices transposed.
+  Stack transposed() const {
+    Stack t(*this);
+    std::swap(t.m, t.n);
+    std::swap(t.row_step, t.column_step);
+    t.contiguous_ = false;
+    return t;
   }
 
   // Whether the matrices follow each other row by row.

@@ -22,6 +22,10 @@ struct LaneKernels {
   void (*cholesky)(const T* a, int64_t n, int64_t count, bool upper, T* factor, int32_t* info);
   // Q (m, k) and R (k, n) by columns, for k = min(m, n); q may be null.
   void (*qr)(const T* a, int64_t m, int64_t n, int64_t count, T* q, T* r);
+  // The first n columns (m, n), by columns, of the product of the k reflectors that the first columns of a (m, n) hold.
+  void (*reflectors)(const T* a, const T* tau, int64_t m, int64_t n, int64_t k, int64_t count, T* q);
+  // a to the power of an exponent > 1.
+  void (*power)(const T* a, int64_t n, int64_t exponent, int64_t count, T* result);
   // Of Hermitian matrices, whose upper or lower triangle is read: values ascending, and unless null, vectors by
   // columns.
   void (*eigh)(const T* a, int64_t n, int64_t count, bool upper, R* values, T* vectors);

@@ -344,6 +344,17 @@ struct Small {
       out.store_columns(parts(q + at * m * k), m, k, rest);
     });
   }
+  static void reflectors(const T* a, const T* tau, int64_t m, int64_t n, int64_t k, int64_t count, T* q) {
+    blocks<R>(count, [&](int64_t at, int64_t rest) {
+      B x, t, out;
+      x.load(parts(a + at * m * n), m * n, rest, n);
+      t.load(parts(tau + at * k), k, rest, k);
+      for (int64_t e = 0; e < m * n; ++e) out(e) = from_real<S>(splat(R(e / n == e % n)));
+      for (int64_t j = k - 1; j >= 0; --j)
+        for (int64_t c = j; c < n; ++c) reflect(out.a, m, n, j, c, x.a, n, t(j));
+      out.store_columns(parts(q + at * m * n), m, n, rest);
+    });
+  }
   // Column c of x (m, width) times I - t v v^H, where v is column j of `vectors` below its diagonal.
   static void reflect(S* x, int64_t m, int64_t width, int64_t j, int64_t c, const S* vectors, int64_t n, S t) {
     S sum = x[j * width + c];
@@ -512,6 +523,48 @@ struct Small {
   }
   static constexpr R kSmallest = sizeof(R) == 8 ? R(1e-100) : R(1e-14);
 
+  // ---- powers, by repeated squaring
+
+  template <int N = kN>
+  static void multiply(const S* a, const S* b, int64_t n, S* c) {
+    if constexpr (N > 1)
+      if (n < N) return multiply<N - 1>(a, b, n, c);
+    for (int64_t i = 0; i < N; ++i) {
+      S row[N] = {};
+      for (int64_t k = 0; k < N; ++k) {
+        const S x = a[i * N + k];
+        repeat<N>([&](auto j) RL_INLINE { row[j.value] = row[j.value] + x * b[k * N + j.value]; });
+      }
+      repeat<N>([&](auto j) RL_INLINE { c[i * N + j.value] = row[j.value]; });
+    }
+  }
+  static void power(const T* a, int64_t n, int64_t exponent, int64_t count, T* result) {
+    blocks<R>(count, [&](int64_t at, int64_t rest) {
+      B memory[4];
+      B *square = memory, *product = nullptr, *spare = memory + 1, *next = memory + 2;
+      square->load(parts(a + at * n * n), n * n, rest, n);
+      for (int64_t left = exponent;; left >>= 1) {
+        if (left & 1) {
+          if (!product) {
+            product = memory + 3;
+            std::memcpy(product, square, sizeof *square);
+          } else {
+            multiply(product->a, square->a, n, next->a);
+            B* old = product;
+            product = next;
+            next = old;
+          }
+        }
+        if (left <= 1) break;
+        multiply(square->a, square->a, n, spare->a);
+        B* old = square;
+        square = spare;
+        spare = old;
+      }
+      product->store(parts(result + at * n * n), n * n, rest);
+    });
+  }
+
   // ---- triangles
 
   static void solve_triangle(bool forward, int64_t n, const T* a, int64_t k, T* b, int64_t ldb) {
@@ -538,7 +591,9 @@ struct Small {
     }
   }
 
-  static void fill(LaneKernels<T, R>& to) { to = {lu_diagonal, inv, solve, cholesky, qr, eigh, svd, solve_triangle}; }
+  static void fill(LaneKernels<T, R>& to) {
+    to = {lu_diagonal, inv, solve, cholesky, qr, reflectors, power, eigh, svd, solve_triangle};
+  }
 };
 
 }  // namespace

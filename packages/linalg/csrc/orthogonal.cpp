@@ -103,6 +103,9 @@ PyObject* householder_product_kernel(Call& call) {
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
     for_each(n ? from.count() : 0, 2 * flops<T>(m, n, k), [&](int64_t begin, int64_t end) {
+      if (fits_lanes(m, n) && k)
+        return lanes<T>().reflectors(Rows<T>(from, begin, end), Rows<T>(scales, begin, end), m, n, k, end - begin,
+                                     data_of<T>(q, begin));
       std::vector<T> scale(static_cast<size_t>(k));
       for (int64_t i = begin; i < end; ++i) {
         T* x = data_of<T>(q, i);

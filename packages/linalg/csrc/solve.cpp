@@ -113,9 +113,12 @@ PyObject* solve_any(Call& call, const char* op, bool with_info) {
         std::vector<int> pivots(static_cast<size_t>(n));
         T* x = both.data() + n * n;
         for (int64_t i = begin; i < end; ++i) {
-          from.columns(i, both.data());
-          right.columns(i, x);
-          info.data<int32_t>()[i] = factor_lu(n, n + k, both.data(), n, pivots.data(), true);
+          const auto load = [=, &from, &right, &both](int64_t first, int64_t last) {
+            const int64_t of_a = std::clamp(n, first, last);
+            from.columns(i, 0, first, of_a, both.data() + first * n, n);
+            if (of_a < last) right.columns(i, 0, of_a - n, last - n, both.data() + of_a * n, n);
+          };
+          info.data<int32_t>()[i] = factor_lu(n, n + k, both.data(), n, pivots.data(), true, load);
           over_columns(k, [&](int64_t first, int64_t last) {
             solve_triangle(false, 'N', false, n, last - first, both.data(), n, x + first * n, n);
             std::copy(x + first * n, x + last * n, data_of<T>(system.x, i) + first * n);

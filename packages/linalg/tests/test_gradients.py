@@ -258,6 +258,15 @@ def test_det_of_a_large_singular_matrix():
     assert_close(gradient(L.det, a), torch.from_numpy(expected), rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("size", [1e-37, 1, 1e37])
+def test_cofactors_beside_determinants_out_of_range(dtype, size):
+    n = 9
+    a = random(dtype, n, n)
+    expected = gradient(lambda x: L.det(x).real, a) * float(size) ** (n - 1)
+    assert_close(gradient(lambda x: L.det(x).real, a * size), expected, rtol=1e-11, atol=0)
+
+
 def test_det_and_norms_in_the_whole_range():
     for scale in (1e170, 1e-170):
         a = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64) * scale

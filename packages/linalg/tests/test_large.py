@@ -66,6 +66,20 @@ def test_cholesky_and_triangles(dtype, n):
 
 
 @each_dtype
+@pytest.mark.parametrize("n", [5, 60, 131])
+def test_factors_do_not_depend_on_how_a_matrix_lies(dtype, n):
+    wide = random(dtype, 2, n, 2 * n)
+    for a in (wide[..., ::2], wide[..., :n].mT, wide[0, :, :n].expand(3, n, n)):
+        positive = a @ a.mH / n + torch.eye(n, dtype=dtype)
+        for function in (
+            *(lambda x, upper=upper: L.cholesky(x, upper=upper) for upper in (False, True)),
+            *(L.inv, L.det, L.lu_factor, lambda x: L.solve(x, wide[0, :, :7])),
+        ):
+            for lying in (positive.mT.contiguous().mT, positive.repeat_interleave(2, -1)[..., ::2]):
+                torch.testing.assert_close(function(lying), function(positive))
+
+
+@each_dtype
 @each_order
 @pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 1)], ids=str)
 def test_qr_and_least_squares(dtype, n, shape):

@@ -242,6 +242,15 @@ def inv(xp: Any, a: Any) -> Any:
 
 
 @_of_numbers
+def power(xp: Any, a: Any, n: int) -> Any:
+    """Powers n > 0 by repeated squaring."""
+    if n == 1:
+        return a.copy()
+    half = power(xp, a, n // 2)
+    return half @ half @ a if n % 2 else half @ half
+
+
+@_of_numbers
 def det(xp: Any, a: Any) -> Any:
     """Determinants."""
     return xp.linalg.det(a)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from ._matrices import (
     identity,
     inexact,
     mH,
+    mT,
     positive_definite,
     square_samples,
     well_conditioned,
 )
-from ._ops_solve import solve_triangular
+from ._ops_solve import lu_solve, solve_triangular
 
 # -- inverse
 
@@ -163,7 +165,8 @@ def _cofactors(a: Any, determinant: Any) -> Any:
     if a.device.type == "meta" or _is_far_from_singular(a, determinant):
         return determinant[..., None, None] * inv.operator(a).transpose(-2, -1)
     if n > _MINORS:
-        return _cofactors_by_svd(a)
+        cofactors = _cofactors_by_lu(a)
+        return _cofactors_by_svd(a) if cofactors is None else cofactors
     rows = [[j for j in range(n) if j != i] for i in range(n)]
     minors = [[det.operator(a[..., rows[i], :][..., rows[j]]) * (-1) ** (i + j) for j in range(n)] for i in range(n)]
     return rushlight.stack([rushlight.stack(row, -1) for row in minors], -2)
@@ -177,12 +180,41 @@ def _is_far_from_singular(a: Any, determinant: Any) -> bool:
     with rushlight.no_grad():
         size = determinant.abs()
         info = rushlight.finfo(size.dtype)
-        bound = (a.abs().square().sum(-1).log().sum(-1) / 2).exp() * info.eps ** (1 / 3) if with_gradient else 0
+        bound = _largest_log(a).exp() * info.eps ** (1 / 3) if with_gradient else 0
         return bool(((size > info.tiny) & (size < info.max) & (size > bound)).all())
+
+
+def _largest_log(a: Any) -> Any:
+    """Hadamard's bound of log|det|: the product of the lengths of the rows."""
+    return a.abs().square().sum(-1).log().sum(-1) / 2
 
 
 _MINORS = 8
 """The largest order for which cofactors are computed as determinants, which can be differentiated again."""
+
+
+def _cofactors_by_lu(a: Any) -> Any:
+    """The cofactors of matrices that are far from singular, though their determinants overflow or vanish; else None."""
+    import rushlight
+
+    n, with_gradient = a.shape[-1], rushlight.is_grad_enabled()
+    LU, pivots, _ = lu_factor_ex.operator(a)
+    diagonal = LU.diagonal(0, -2, -1)
+    with rushlight.no_grad():
+        log = diagonal.abs().log().sum(-1)
+        info = rushlight.finfo(log.dtype)
+        least = _largest_log(a) + math.log(info.eps) / 3 if with_gradient else -math.inf
+        if not bool(((log > least) & log.isfinite()).all()):
+            return None
+        power = (log / (n * math.log(2))).round()  # 2^power is about the size of an element of the diagonal
+        odd = (pivots != rushlight.arange(1, n + 1, device=a.device)).sum(-1) % 2
+    product = (diagonal * (-power).exp2().unsqueeze(-1)).prod(-1) * (1 - 2 * odd)
+    half = (power * n / 2).round()
+    inverse = lu_solve.operator(LU, pivots, identity(n, a))
+    scales = (product, half.exp2(), (power * n - half).exp2())  # of which none overflows where the cofactors do not
+    for scale in scales:
+        inverse = inverse * scale[..., None, None]
+    return mT(inverse)
 
 
 def _cofactors_by_svd(a: Any) -> Any:

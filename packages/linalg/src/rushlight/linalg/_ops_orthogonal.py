@@ -211,7 +211,7 @@ def _householder_grads(grad: Any, a: Any, tau: Any) -> tuple[Any, Any]:
     # transformations" (1989). Products and triangles alone, also where a reflector is singular.
     import rushlight
 
-    m, n, k = *a.shape[-2:], tau.shape[-1]
+    (m, n), k = a.shape[-2:], tau.shape[-1]
     V = a[..., :k].tril(-1) + identity(max(m, k), a)[:m, :k]
     top, scale = V[..., :n, :], tau.unsqueeze(-2)
     S = (mH(V) @ V).triu(1)

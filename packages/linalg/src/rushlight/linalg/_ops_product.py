@@ -10,7 +10,7 @@ from rushlight.plugin import COMPOSITE, Op, Sample
 
 from . import _C, _arrays
 from ._errors import LinAlgError
-from ._matrices import SHAPES, alias, check_square, identity, inexact, mH, well_conditioned
+from ._matrices import SHAPES, alias, check_square, general, identity, inexact, is_inexact, mH, well_conditioned
 from ._ops_factor import inv_ex
 
 # -- functions of matrices
@@ -56,6 +56,36 @@ matrix_exp_function = (
     .composite(lambda self: _matrix_exp(self))
     .samples(lambda make, dtype: (Sample((make(2, 3, 3),)),) if dtype.itemsize > 2 else (), lambda a: _np_matrix_exp(a))
 )
+_LANES = 8
+"""The largest order of which many matrices are computed with at once, one in each lane of a vector."""
+
+_small_power = (
+    Op(
+        "linalg::_small_power(Tensor A, int n) -> Tensor",
+        method=False,
+        out=False,
+        doc="Powers n > 0 of matrices (*, m, m) of order 1 to 8.",
+    )
+    .array(_arrays.power)
+    .grad(A=lambda grad, A, n: _power_grad(grad, A, n))
+    .samples(
+        lambda make, dtype: (Sample((general(make, 2, 3, 3), n)) for n in (1, 2, 5) if dtype.itemsize > 2),
+        lambda a, n: np.linalg.matrix_power(a, n),
+    )
+)
+
+
+def _power_grad(grad: Any, A: Any, n: int) -> Any:
+    # That of A^2k is that of A^k for the gradient A^k^H G + G A^k^H; a factor is split off an odd power.
+    if n == 1:
+        return grad
+    if n % 2:
+        rest = mH(_small_power.operator(A, n - 1))
+        return grad @ rest + _power_grad(mH(A) @ grad, A, n - 1)
+    half = mH(_small_power.operator(A, n // 2))
+    return _power_grad(half @ grad + grad @ half, A, n // 2)
+
+
 matrix_power = (
     Op(
         "linalg::matrix_power(Tensor self, int n) -> Tensor",
@@ -148,6 +178,8 @@ def _matrix_power(a: Any, n: int) -> Any:
             return a
     elif n == 1:
         return a.clone()
+    if 0 < a.shape[-1] <= _LANES and is_inexact(a) and a.dtype.itemsize > 2:
+        return _small_power.operator(a, n)
     result = None
     while True:
         if n & 1:
