@@ -97,3 +97,9 @@ def test_trapezoid_rounds_halves_once():
 def test_trapezoid_errors(arguments, keywords, error):
     with pytest.raises(error):
         torch.trapezoid(*arguments, **keywords)
+
+
+def test_gradient_at_coordinates_of_more_digits():
+    x, points = torch.arange(4.0).bfloat16(), torch.tensor([0.0, 1.0, 1.5, 4.0])
+    assert torch.gradient(x, spacing=(points,))[0].dtype == torch.float32
+    assert torch.gradient(x, spacing=(points.bfloat16(),))[0].dtype == torch.bfloat16

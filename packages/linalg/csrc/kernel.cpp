@@ -97,9 +97,10 @@ void check_square(const char* op, const Tensor* a, const char* name) {
 void check_floating(const char* op, const Tensor* a) {
   if (a->dtype == DType::Float32 || a->dtype == DType::Float64 || is_complex(a->dtype)) return;
   if (is_floating(a->dtype))
-    fail(PyExc_RuntimeError, "%s: Low precision dtypes not supported. Got %s. Convert with .float() first.", op,
+    fail(PyExc_NotImplementedError, "%s: Low precision dtypes not supported. Got %s. Convert with .float() first.", op,
          rl::name(a->dtype));
-  fail(PyExc_RuntimeError, "%s: Expected a floating point or complex tensor as input. Got %s", op, rl::name(a->dtype));
+  fail(PyExc_NotImplementedError, "%s: Expected a floating point or complex tensor as input. Got %s", op,
+       rl::name(a->dtype));
 }
 
 void check_same_dtype(const char* op, const Tensor* a, const Tensor* b, const char* a_name, const char* b_name) {

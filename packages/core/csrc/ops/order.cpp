@@ -93,7 +93,7 @@ PyObject* sort_kernel(Call& c) {
   const bool by_keyword = c.op->nparams == 4;  // with `stable`, which is always so here
   const Arg &along = c.args[by_keyword ? 2 : 1], &descending = c.args[by_keyword ? 3 : 2];
   if (is_complex(self->dtype))
-    fail(PyExc_RuntimeError, "Sort does not support complex dtypes on CPU, got %s", describe(self).c_str());
+    fail(PyExc_NotImplementedError, "Sort does not support complex dtypes on CPU, got %s", describe(self).c_str());
   const int64_t dim = wrap_dim(c.op->name, along.to_int(), self->ndim);
   Ref<Tensor> out[] = {kValues ? shaped_like(self, self->dtype) : Ref<Tensor>(), shaped_like(self, DType::Int64)};
   if (on_cpu(c) && self->numel) {

@@ -16,7 +16,10 @@ def rounded_once(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(fn)
     def wide(*args: Any) -> Any:
-        floating = [x.dtype for x in args if isinstance(x, _C.Tensor) and (x.is_floating_point() or x.is_complex())]
+        tensors = [
+            x for arg in args for x in (arg if isinstance(arg, (tuple, list)) else (arg,)) if isinstance(x, _C.Tensor)
+        ]
+        floating = [x.dtype for x in tensors if x.is_floating_point() or x.is_complex()]
         if not any(dtype in HALVES for dtype in floating):
             return fn(*args)
         dtype = reduce(_C.promote_types, floating)

@@ -16,7 +16,7 @@ def _of_numbers(fn: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(fn)
     def checked(xp: Any, a: Any, *args: Any) -> Any:
         if a.dtype.kind not in "fc" or a.dtype.itemsize < 4:
-            raise RuntimeError(
+            raise NotImplementedError(
                 f"linalg.{fn.__name__}: Expected a floating point or complex tensor as input. Got {a.dtype}"
             )
         return fn(xp, a, *args)

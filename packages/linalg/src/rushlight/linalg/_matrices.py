@@ -43,7 +43,7 @@ def check_matrix(op: str, a: Any, name: str = "A") -> None:
             "Add batch dimensions in front."
         )
     if not is_inexact(a):
-        raise RuntimeError(f"{op}: Expected a floating point or complex tensor as input. Got {a.dtype}")
+        raise NotImplementedError(f"{op}: Expected a floating point or complex tensor as input. Got {a.dtype}")
 
 
 def check_square(op: str, a: Any, name: str = "A") -> None:

@@ -210,7 +210,7 @@ def _matrix(op: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> A
             f"linalg.matrix_norm: Order {ord} not supported. Choose fro, nuc, 1, -1, 2, -2, inf or -inf."
         )
     if not is_inexact(A):
-        raise RuntimeError(f"{op}: Expected a floating point or complex tensor as input. Got {A.dtype}")
+        raise NotImplementedError(f"{op}: Expected a floating point or complex tensor as input. Got {A.dtype}")
     if A.ndim < 2:
         raise RuntimeError(f"{op}: The input tensor A must have at least 2 dimensions.")
     if len(dim) != 2:
@@ -262,7 +262,7 @@ def _cond(A: Any, p: Any) -> Any:
     if A.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor A must have at least 2 dimensions.")
     if not is_inexact(A):
-        raise RuntimeError(f"linalg.cond: Expected a floating point or complex tensor as input. Got {A.dtype}")
+        raise NotImplementedError(f"linalg.cond: Expected a floating point or complex tensor as input. Got {A.dtype}")
     if isinstance(p, str):
         if p not in ("fro", "nuc"):
             raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
