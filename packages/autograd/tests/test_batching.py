@@ -51,6 +51,47 @@ def test_a_batch_runs_once_through_a_network(monkeypatch):
             np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
 
 
+SELECTIONS = {
+    "take": lambda x: x.take(torch.tensor([[0, -1], [5, 5]])),
+    "put": lambda x: x.put(torch.tensor([0, -1]), x[0, :2] * 3),
+    "put_accumulate": lambda x: x.put(torch.tensor([0, 0]), x[0, :2] * 3, accumulate=True),
+    "masked_select": lambda x: x.masked_select(torch.tensor([True, False, True])) ** 2,
+    "masked_scatter": lambda x: x.masked_scatter(torch.tensor([True, False, True]), x.flip(0) * 2),
+    "as_strided_scatter": lambda x: torch.as_strided_scatter(x * x, x[0, :2] * 3, (2,), (3,), 1),
+    "roll": lambda x: (x * x).roll(2),
+    "select": lambda x: (x * x)[:, 1],
+}
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_selections_of_all_entries_at_once(name, monkeypatch):
+    x = torch.arange(6, dtype=torch.float64).reshape(2, 3) + 1
+    rows = jacobian(SELECTIONS[name], x)
+    monkeypatch.setattr(_batching, "_each", lambda call: pytest.fail(f"{call.record.name} ran entry by entry"))
+    for strategy in ("reverse-mode", "forward-mode"):
+        np.testing.assert_array_equal(jacobian(SELECTIONS[name], x, vectorize=True, strategy=strategy), rows)
+
+
+@pytest.mark.skipif(all(p.name != "linalg" for p in plugins()), reason="needs rushlight-linalg")
+def test_solutions_of_all_entries_at_once(monkeypatch):
+    a = torch.from_numpy(np.random.default_rng(0).standard_normal((2, 3, 3)))
+    b, symmetric = a[0, :, :2].clone(), a + a.mT
+    factors = torch.linalg.lu_factor(a)
+    diagonal = torch.linalg.ldl_factor(symmetric)
+    reflectors, tau = torch.geqrf(a)
+    calls = {
+        "lu": lambda b: torch.linalg.lu_solve(*factors, b),
+        "ldl": lambda b: torch.linalg.ldl_solve(*diagonal, b),
+        "ormqr": lambda b: torch.ormqr(reflectors, tau, b.expand(2, 3, 2)),
+        "solve": lambda b: torch.linalg.solve(a, b),
+    }
+    for call in calls.values():
+        rows = jacobian(call, b)
+        with monkeypatch.context() as patch:
+            patch.setattr(_batching, "_each", lambda call: pytest.fail(f"{call.record.name} ran entry by entry"))
+            np.testing.assert_allclose(jacobian(call, b, vectorize=True), rows, atol=1e-12)
+
+
 def test_a_batch_has_no_truth_value():
     for ask in (bool, float, lambda x: x.item()):
         with pytest.raises(RuntimeError, match=r"calling \.item\(\) on a Tensor.*batch of 4 tensors"):

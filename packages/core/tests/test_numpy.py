@@ -136,7 +136,7 @@ def test_python_numbers():
         float(torch.tensor(1j))
     with pytest.raises(RuntimeError, match="value cannot be converted to type int64_t without overflow"):
         int(torch.tensor(1j))
-    with pytest.raises(TypeError, match="only one element tensors"):
+    with pytest.raises(ValueError, match="only one element tensors"):
         complex(torch.ones(2))
 
 

@@ -457,6 +457,78 @@ def _index_put(call: _Call) -> Any:
     return call.finish(call.run(dict(zip(call.names, arguments, strict=True))))
 
 
+def _flat_index(call: _Call) -> Tensor | None:
+    """Where `take` and `put` look in an entry as one line; None where that differs from entry to entry."""
+    index = call.args["index"]
+    if call.batch(index) is not None or call.inplace:
+        return None
+    index = index.reshape(-1)
+    return rushlight.where(index < 0, index + call.args["self"].numel(), index)
+
+
+def _take(call: _Call) -> Any:
+    index = _flat_index(call)
+    if index is None:
+        return _each(call)
+    lines = call.entries(call.args["self"]).reshape(call.n, call.args["self"].numel())
+    return call.finish(lines.index_select(1, index).reshape(call.n, *call.args["index"].shape))
+
+
+def _put(call: _Call) -> Any:
+    index = _flat_index(call)
+    if index is None:
+        return _each(call)
+    self, source = call.args["self"], call.entries(call.args["source"])
+    lines = call.entries(self).reshape(call.n, self.numel())
+    source = source.reshape(call.n, index.numel())
+    result = rushlight.index_put(lines, [None, index], source, call.args.get("accumulate", False))
+    return call.finish(result.reshape(call.n, *self.shape))
+
+
+def _masked_select(call: _Call) -> Any:
+    self, mask = call.args["self"], call.args["mask"]
+    if call.batch(mask) is not None:
+        return _each(call)
+    shape = rushlight.broadcast_shapes(self.shape, mask.shape)
+    value = _aligned(call, self, len(shape)).expand(call.n, *shape).reshape(call.n, -1)
+    return call.finish(value[:, mask.expand(shape).reshape(-1)])
+
+
+def _masked_scatter(call: _Call) -> Any:
+    self, mask, source = call.args["self"], call.args["mask"], call.args["source"]
+    if call.batch(mask) is not None or call.inplace:
+        return _each(call)
+    shape = rushlight.broadcast_shapes(self.shape, mask.shape)
+    mask = mask.expand(shape).reshape(-1)
+    value = call.entries(self).reshape(call.n, *(1,) * (len(shape) - self.ndim), *self.shape)
+    lines = value.expand(call.n, *shape).reshape(call.n, mask.numel())
+    taken = call.entries(source).reshape(call.n, source.numel())[:, : int(mask.sum())]
+    return call.finish(rushlight.index_put(lines, [None, mask], taken).reshape(call.n, *shape))
+
+
+def _as_strided_scatter(call: _Call) -> Any:
+    value, args = call.entries(call.args["self"]).contiguous(), call.args
+    size, stride = (call.n, *args["size"]), (value.stride(0), *args["stride"])
+    offset = args.get("storage_offset") or 0
+    return call.finish(rushlight.as_strided_scatter(value, call.entries(args["src"]), size, stride, offset))
+
+
+def _solve(call: _Call) -> Any:
+    """Solutions by a factorization: its batches broadcast with those of the right hand side."""
+    factors, pivots, right = (call.args[name] for name in call.names[:3])
+    rank = max(factors.ndim, right.ndim)
+    ranks = {id(factors): rank, id(pivots): rank - 1, id(right): rank}
+    return call.finish(call.run(call.map_tensors(lambda t: _aligned(call, t, ranks[id(t)]))))
+
+
+def _roll(call: _Call) -> Any:
+    self, dims = call.args["self"], call.args.get("dims", ())
+    if dims:
+        return _along(call)
+    lines = call.entries(self).reshape(call.n, self.numel())
+    return call.finish(lines.roll(call.args["shifts"], 1).reshape(call.n, *self.shape))
+
+
 _FAMILIES: dict[str, Rule] = {
     "pointwise": _pointwise,
     "reduction": _reduction,
@@ -473,24 +545,33 @@ _RULES: dict[str, Rule] = {
     ),
     **dict.fromkeys(("mm", "bmm", "mv", "dot"), _product),
     **dict.fromkeys(("index_select", "index_add", "index_fill", "index_copy"), _selected),
-    **dict.fromkeys(("select_scatter", "diagonal_scatter"), _along),
+    **dict.fromkeys(("select_scatter", "diagonal_scatter", "select_backward"), _along),
     "_to_dense": _no_number,
     "as_strided": _as_strided,
+    "as_strided_scatter": _as_strided_scatter,
     "cat": _cat,
     "copy_": _pointwise,
     "fill_.Tensor": _pointwise,
     "expand": _expand,
     "flatten.using_ints": _flatten,
     "index": _index,
+    "linalg::ldl_solve": _solve,
+    "linalg::lu_solve": _solve,
+    "masked_scatter": _masked_scatter,
+    "masked_select": _masked_select,
     "matmul": _matmul,
     "index_put": _index_put,
     "new_zeros": _new_zeros,
+    "ormqr": _elementwise,
     "permute": _permute,
+    "put": _put,
     "reshape": _reshape,
+    "roll": _roll,
     "squeeze": _squeeze,
     "squeeze.dim": _shifted,
     "squeeze.dims": _shifted,
     "stack": _stack,
+    "take": _take,
     "t": _transpose,
     "unsqueeze": _unsqueeze,
     "view": _reshape,

@@ -44,7 +44,7 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     with enable_grad():
         leaves, single = _leaves("vjp", inputs, create_graph)
         outputs, single_output = _outputs("vjp", func(*leaves), strict)
-        vector = _vector(v, outputs, "user-provided function returns")
+        vector = _vector("vjp", v, outputs, "user-provided function returns")
         grads = _grad(outputs, leaves, vector, create_graph)
         _refuse_independent(grads, strict, "The output of the user-provided function is independent of input {}.")
     return _shaped(outputs, single_output, create_graph), _shaped(_filled(grads, leaves), single, create_graph)
@@ -74,7 +74,7 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     """
     with enable_grad():
         leaves, _ = _leaves("jvp", inputs, create_graph)
-        vector = _vector(v, leaves, "input to the user-provided function is")
+        vector = _vector("jvp", v, leaves, "input to the user-provided function is")
         outputs, single = _outputs("jvp", func(*leaves), strict)
         # The vector-Jacobian product is linear in its vector: its derivative by that is the Jacobian.
         dual = tuple(rushlight.zeros_like(out).requires_grad_() for out in outputs)
@@ -236,7 +236,7 @@ def _hessian_product(
     """The function's result and `product(gradient, leaves, vector)`, shaped as the inputs."""
     with enable_grad():
         leaves, single = _leaves(who, inputs, create_graph)
-        vector = _vector(v, leaves, "input to the user-provided function is")
+        vector = _vector(who, v, leaves, "input to the user-provided function is")
         out = _number(who, func(*leaves), strict)
         grads = product(_filled(_gradient(out, leaves, strict), leaves), leaves, vector)
         _refuse_independent(grads, strict, "The hessian of the user-provided function is independent of input {}.")
@@ -296,14 +296,14 @@ def _number(who: str, value: Any, strict: bool) -> Tensor:
     return out
 
 
-def _vector(v: Any, like: Tensors, subject: str) -> Tensors:
+def _vector(who: str, v: Any, like: Tensors, subject: str) -> Tensors:
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(
                 f"The vector v can only be None if the {subject} a single Tensor with a single element. Pass v."
             )
         return (rushlight.ones_like(like[0]),)
-    vector, single = _as_tuple("the product", "v", v)
+    vector, single = _as_tuple(who, "v", v)
     if len(vector) != len(like):
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vector)}.")
     for index, (entry, one) in enumerate(zip(vector, like, strict=True)):

@@ -790,7 +790,7 @@ def _hypot_grad(grad: Any, self: Any, other: Any, result: Any) -> tuple[Any, Any
     return tuple(
         grad * (x.masked_fill(flat, 0) / length + x.detach().sgn() * end / norm)
         for x, end in zip((self, other), ends, strict=True)
-    )  # type: ignore[return-value]
+    )
 
 
 copysign = _binary(
