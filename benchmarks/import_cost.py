@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 LIMIT_MS = 50.0
+LIMIT_SHARE = 0.5  # of NumPy's own import, where that is the more: both are slow on a busy machine
 LIMIT_MB = 12.0
 FORBIDDEN = ("cupy", "numpy.fft", "rushlight.autograd", "rushlight.nn", "scipy")
 
@@ -53,13 +54,14 @@ def main() -> int:
     loaded = [name for name in modules if name.startswith(FORBIDDEN)]
 
     print(f"import numpy       {numpy_ms:7.1f} ms")
-    print(f"import rushlight  +{milliseconds:7.1f} ms (limit {LIMIT_MS:.0f})")
+    limit_ms = max(LIMIT_MS, LIMIT_SHARE * numpy_ms)
+    print(f"import rushlight  +{milliseconds:7.1f} ms (limit {limit_ms:.0f})")
     print(f"resident memory   +{megabytes:7.1f} MB (limit {LIMIT_MB:.0f})")
     extra = len(modules) - len(pairs[0][0][2])
     print(f"modules           +{extra:5d}    (must not be loaded: {', '.join(loaded) or 'none of them is'})")
     if not arguments.check:
         return 0
-    return 1 if milliseconds > LIMIT_MS or megabytes > LIMIT_MB or loaded else 0
+    return 1 if milliseconds > limit_ms or megabytes > LIMIT_MB or loaded else 0
 
 
 if __name__ == "__main__":
