@@ -102,16 +102,23 @@ void pointwise_weight(DType dtype, const ConvShape& s, const void* x, const void
   }
 }
 
-// What pays for the transforms of the tiles, of the weights, and of the gradient of the weights.
-constexpr int64_t kWinogradChannels = 16, kWinogradTiles = 8, kGradientTiles = 32;
+// What pays for the transforms of tiles and weights (docs/decisions/0011): so many channels, and so many tiles, which
+// are more where pairs of channels, each with 36 points, leave the cache.
+constexpr int64_t kWinogradChannels = 16;
+struct EnoughTiles {
+  int64_t few_pairs, of_few_pairs, of_many_pairs;
+};
+constexpr EnoughTiles kProduct{1 << 16, 4, 8}, kGradient{1 << 12, 4, 32};
 
 // Whether Winograd's way is faster.
-bool is_winograd(const ConvShape& s, int64_t enough_tiles) {
+bool is_winograd(const ConvShape& s, const EnoughTiles& enough) {
   for (int d = 0; d < 3; ++d) {
     if (s.stride[d] != 1 || s.dilation[d] != 1 || s.kernel[d] != (d == 0 ? 1 : 3)) return false;
   }
   const auto tiles = [&](int d) { return (s.out[d] + kWinogradSide - 1) / kWinogradSide; };
   const int64_t batch = runtime.batch_invariant() ? 1 : s.batch;
+  const int64_t enough_tiles =
+      s.in_channels * s.out_channels <= enough.few_pairs ? enough.of_few_pairs : enough.of_many_pairs;
   return s.in[0] == 1 && s.padding[0] == 0 && s.in_channels >= kWinogradChannels &&
          s.out_channels >= kWinogradChannels && batch * tiles(1) * tiles(2) >= enough_tiles;
 }
@@ -256,7 +263,7 @@ void backward_bias(const ConvShape& s, const T* dy, T* db) {
 
 void conv_forward(DType dtype, const ConvShape& s, const void* x, const void* w, const void* bias, void* y) {
   if (is_pointwise(s)) return pointwise(dtype, s, s.out_channels, s.in_channels, w, s.in_channels, 1, x, bias, y);
-  if (is_winograd(s, kWinogradTiles) && winograd_table().forward[type_index(dtype)](winograd_forward(s, x, w, bias, y)))
+  if (is_winograd(s, kProduct) && winograd_table().forward[type_index(dtype)](winograd_forward(s, x, w, bias, y)))
     return;
   std::vector<std::array<int64_t, 3>> taps;
   TapConv g = correlation(s, taps);
@@ -267,8 +274,7 @@ void conv_forward(DType dtype, const ConvShape& s, const void* x, const void* w,
 
 void conv_backward_input(DType dtype, const ConvShape& s, const void* dy, const void* w, const void* bias, void* dx) {
   if (is_pointwise(s)) return pointwise(dtype, s, s.in_channels, s.out_channels, w, 1, s.in_channels, dy, bias, dx);
-  if (is_winograd(s, kWinogradTiles) &&
-      winograd_table().forward[type_index(dtype)](winograd_backward(s, dy, w, bias, dx)))
+  if (is_winograd(s, kProduct) && winograd_table().forward[type_index(dtype)](winograd_backward(s, dy, w, bias, dx)))
     return;
   dtype == DType::Float64 ? backward_input(dtype, s, static_cast<const double*>(dy), static_cast<const double*>(w),
                                            bias, static_cast<double*>(dx))
@@ -278,7 +284,7 @@ void conv_backward_input(DType dtype, const ConvShape& s, const void* dy, const 
 
 void conv_backward_weight(DType dtype, const ConvShape& s, const void* x, const void* dy, void* dw) {
   if (is_pointwise(s)) return pointwise_weight(dtype, s, x, dy, dw);
-  if (is_winograd(s, kGradientTiles)) {
+  if (is_winograd(s, kGradient)) {
     const WinogradConv g = winograd_forward(s, x, nullptr, nullptr, const_cast<void*>(dy));
     if (winograd_table().weight[type_index(dtype)](g, dw)) return;
   }

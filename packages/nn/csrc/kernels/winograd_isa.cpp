@@ -16,10 +16,12 @@ constexpr int kPoints = 36;
 constexpr int64_t kMostSpan = 32;         // tiles side by side that are transformed at a time
 constexpr int64_t kDepth = 128;           // products that are added up in registers
 constexpr int64_t kChunkBytes = 1 << 20;  // of the points and sums of some tiles, so that they stay in a core's cache
-constexpr int64_t kGradientBytes = 8 << 20;  // of the points that a gradient of weights holds at a time
-constexpr int64_t kGradientRows = 128;       // of the gradient of weights in one task
-constexpr int64_t kSmallGradient = 4096;     // pairs of channels: its sums fit a core's cache, so that
-constexpr int64_t kManyTiles = 1024;         // are summed up in
+// Of the points that a gradient of weights holds at a time: in the second cache, but not so few that the sums are read
+// again for less than their own size.
+constexpr int64_t kLeastGradientBytes = 1 << 19, kMostGradientBytes = 8 << 20;
+constexpr int64_t kGradientRows = 128;    // of the gradient of weights in one task
+constexpr int64_t kSmallGradient = 4096;  // pairs of channels: its sums fit a core's cache, so that
+constexpr int64_t kManyTiles = 256;       // are summed up in
 constexpr int64_t kSlices = 8;
 constexpr int64_t kTaskWork = 1 << 19;  // multiplications that are worth a thread
 
@@ -377,7 +379,9 @@ struct WeightGradient {
 
   // Else the tasks transform tiles together, then share out the points.
   void by_points(int64_t group) {
-    const int64_t chunks = parts(tiling.lines, most(1, kGradientBytes / line_bytes));
+    const int64_t sums_bytes = kPoints * plane * static_cast<int64_t>(sizeof(T));
+    const int64_t bytes = least(most(sums_bytes, kLeastGradientBytes), kMostGradientBytes);
+    const int64_t chunks = parts(tiling.lines, most(1, bytes / line_bytes));
     const int64_t tiles = parts(tiling.lines, chunks) * tiling.span, blocks = parts(g.rows, kGradientRows);
     const Buffer<T> in_points(tiles * in_tile), out_points(tiles * out_tile), sums(kPoints * plane);
     const Points<T> x(in_points.data(), tiles, g.channels), dy(out_points.data(), tiles, g.rows);
