@@ -330,3 +330,14 @@ def test_pad_refuses_what_has_no_source():
             F.pad(line, [1 << 62, 0], mode)
     huge = 2**60 + 1
     assert torch.constant_pad_nd(torch.tensor([1]), [1, 0], huge).tolist() == [huge, 1]
+
+
+def test_pools_with_indices_return_both():
+    image = torch.arange(2 * 6 * 6.0).reshape(1, 2, 6, 6)
+    for name, size in (("max_pool2d", 2), ("adaptive_max_pool2d", 3)):
+        expected = getattr(F, name)(image, size, return_indices=True)
+        pool = getattr(F, f"{name}_with_indices")
+        for both in (pool(image, size), pool(image, size, return_indices=False)):
+            assert all(torch.equal(a, b) for a, b in zip(both, expected, strict=True))
+    values, places = F.fractional_max_pool2d_with_indices(image, 2, output_size=3)
+    assert torch.equal(image.flatten(2).gather(2, places.flatten(2)), values.flatten(2))

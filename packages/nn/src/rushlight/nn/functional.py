@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 import warnings
@@ -548,6 +549,20 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
 # -- pooling
 
 
+def _with_indices(pool: Callable[..., Any]) -> Callable[..., Any]:
+    """A pooling function that returns maxima and positions, whatever its `return_indices`."""
+
+    def both(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.arguments["return_indices"] = True
+        return pool(*bound.args, **bound.kwargs)
+
+    signature = inspect.signature(pool)
+    both.__name__ = both.__qualname__ = f"{pool.__name__}_with_indices"
+    both.__doc__ = f"The maxima and positions that `{pool.__name__}` returns with ``return_indices=True``."
+    return both
+
+
 def _max_pool(plain: Callable[..., Tensor], indexed: Callable[..., Any]) -> Callable[..., Any]:
     def pool(
         input: Tensor,
@@ -582,6 +597,9 @@ def _max_pool(plain: Callable[..., Tensor], indexed: Callable[..., Any]) -> Call
 max_pool1d = _max_pool(_ops.max_pool1d, _ops.max_pool1d_with_indices)
 max_pool2d = _max_pool(_ops.max_pool2d, _ops.max_pool2d_with_indices)
 max_pool3d = _max_pool(_ops.max_pool3d, _ops.max_pool3d_with_indices)
+max_pool1d_with_indices = _with_indices(max_pool1d)
+max_pool2d_with_indices = _with_indices(max_pool2d)
+max_pool3d_with_indices = _with_indices(max_pool3d)
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Size) -> Tensor:
@@ -636,6 +654,9 @@ def _adaptive_max_pool(n: int, op: Callable[..., Any]) -> Callable[..., Any]:
 adaptive_max_pool1d = _adaptive_max_pool(1, _ops.adaptive_max_pool1d)
 adaptive_max_pool2d = _adaptive_max_pool(2, _ops.adaptive_max_pool2d)
 adaptive_max_pool3d = _adaptive_max_pool(3, _ops.adaptive_max_pool3d)
+adaptive_max_pool1d_with_indices = _with_indices(adaptive_max_pool1d)
+adaptive_max_pool2d_with_indices = _with_indices(adaptive_max_pool2d)
+adaptive_max_pool3d_with_indices = _with_indices(adaptive_max_pool3d)
 
 
 def _fractional_max_pool(n: int, op: Callable[..., Any]) -> Callable[..., Any]:
@@ -680,6 +701,8 @@ def _fractional_max_pool(n: int, op: Callable[..., Any]) -> Callable[..., Any]:
 
 fractional_max_pool2d = _fractional_max_pool(2, _ops.fractional_max_pool2d)
 fractional_max_pool3d = _fractional_max_pool(3, _ops.fractional_max_pool3d)
+fractional_max_pool2d_with_indices = _with_indices(fractional_max_pool2d)
+fractional_max_pool3d_with_indices = _with_indices(fractional_max_pool3d)
 
 
 def _max_unpool(n: int) -> Callable[..., Tensor]:
