@@ -164,10 +164,67 @@ Program program_from(Rule* rule, PyObject* tuple) {
   return p;
 }
 
-// node._saved_<parameter> and node._saved_result: what the node keeps for its rule.
+// node._raw_saved_<name>: the place of a saved tensor, which takes hooks of its own.
+struct SavedTensor {
+  PyObject_HEAD RuleNode* node;
+  uint8_t index;
+};
+PyTypeObject* g_saved_tensor_type = nullptr;
+
+PyObject* register_saved_hooks(PyObject* self, PyObject* args) {
+  return guard([&]() -> PyObject* {
+    PyObject *pack, *unpack;
+    if (!PyArg_ParseTuple(args, "OO:register_hooks", &pack, &unpack)) return nullptr;
+    RuleNode* n = reinterpret_cast<SavedTensor*>(self)->node;
+    Saved& s = n->saved[reinterpret_cast<SavedTensor*>(self)->index];
+    if (s.state == Saved::Released)
+      raise(PyExc_RuntimeError,
+            "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph "
+            "are freed when you call .backward() or autograd.grad(). Specify retain_graph=True.");
+    if (s.state == Saved::Packed)
+      raise(PyExc_RuntimeError,
+            "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks "
+            "is allowed at a time.");
+    for (PyObject* hook : {pack, unpack})
+      if (!PyCallable_Check(hook))
+        raise(PyExc_TypeError, "register_hooks: hooks must be callable, got %R. Pass two functions.", hook);
+    const Edge history = s.state == Saved::Input ? gradient_edge(s.arg.tensor) : Edge{};
+    Ref<> kept = Ref<>::borrow(object(s.arg.tensor));
+    Ref<> packed(pack_saved(s.arg.tensor, history, Ref<>::borrow(pack), Ref<>::borrow(unpack)));
+    if (s.state != Saved::Input && s.state != Saved::Result) raise_released();  // by the hook
+    Py_DECREF(kept.get());
+    s.arg.object = packed.release();
+    s.state = Saved::Packed;
+    Py_RETURN_NONE;
+  });
+}
+
+void dealloc_saved_tensor(PyObject* self) {
+  Py_DECREF(reinterpret_cast<SavedTensor*>(self)->node);
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMethodDef saved_tensor_methods[] = {
+    {"register_hooks", register_saved_hooks, METH_VARARGS,
+     "register_hooks($self, pack_hook, unpack_hook, /)\n--\n\nKeeps pack_hook(tensor) in place of the tensor; backward "
+     "reads unpack_hook of that."},
+    {}};
+PyType_Slot saved_tensor_slots[] = {
+    {Py_tp_methods, saved_tensor_methods},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_saved_tensor)},
+    {Py_tp_doc, const_cast<char*>("A tensor that a node of the graph keeps for backward.")},
+    {}};
+PyType_Spec saved_tensor_spec = {"rushlight.autograd.SavedTensor", sizeof(SavedTensor), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, saved_tensor_slots};
+
+// node._saved_<parameter> and node._saved_result: what the node keeps for its rule; with _raw before it the place.
 PyObject* node_attribute(PyObject* self, PyObject* name) {
   PyObject* found = PyObject_GenericGetAttr(self, name);
   const char* text = found ? nullptr : PyUnicode_AsUTF8(name);
+  const bool raw = text && !std::strncmp(text, "_raw", 4);
+  if (raw) text += 4;
   if (!text || std::strncmp(text, "_saved_", 7) || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
   return guard([&]() -> PyObject* {
     auto* n = reinterpret_cast<RuleNode*>(self);
@@ -176,8 +233,15 @@ PyObject* node_attribute(PyObject* self, PyObject* name) {
       const Save& s = (*rule->saves)[i];
       const std::string results = rule->op->noutputs > 1 ? "result" + std::to_string(s.index) : "result";
       if (s.geometry_only || (s.result ? results : rule->op->params[s.index].name) != text + 7) continue;
-      if (n->saved[i].state == Saved::Empty) continue;
+      const Saved::State state = n->saved[i].state;
+      if (state == Saved::Empty || (raw && !n->saved[i].arg.is_tensor() && state != Saved::Packed)) continue;
       PyErr_Clear();
+      if (raw) {
+        auto place = Ref<SavedTensor>::check(g_saved_tensor_type->tp_alloc(g_saved_tensor_type, 0));
+        place->node = reinterpret_cast<RuleNode*>(Py_NewRef(self));
+        place->index = static_cast<uint8_t>(i);
+        return object(place.release());
+      }
       Machine::Unpacked unpacked;
       Machine machine(n, nullptr, &unpacked);
       return api->arg_to_object(machine.get({Operand::Saved, static_cast<uint8_t>(i)}));
@@ -963,6 +1027,7 @@ Value Machine::run(const Program& p) {
 void init_rule_type(PyObject* module) {
   g_rule_type = reinterpret_cast<PyTypeObject*>(Ref<>::check(PyType_FromSpec(&rule_spec)).release());
   check(PyModule_AddObjectRef(module, "Rule", object(g_rule_type)));
+  g_saved_tensor_type = reinterpret_cast<PyTypeObject*>(Ref<>::check(PyType_FromSpec(&saved_tensor_spec)).release());
   check(PyModule_AddObject(module, "set_strict_zero",
                            Ref<>::check(PyCFunction_New(&set_strict_zero_def, nullptr)).release()));
   check(PyModule_AddObject(module, "builtin", Ref<>::check(PyCFunction_New(&is_builtin_def, nullptr)).release()));

@@ -157,16 +157,20 @@ Ref<> with_history(Tensor* t, Node* node, uint32_t output_nr) {
 }
 
 PyObject* pack_saved(Tensor* t, Edge history) {
+  const Hooks hooks = t_hooks.back();
+  return pack_saved(t, history, hooks.pack, hooks.unpack);
+}
+
+PyObject* pack_saved(Tensor* t, Edge history, const Ref<>& pack, const Ref<>& unpack) {
   Ref<Node> maker(history.node);
-  Hooks hooks = t_hooks.back();
   uint32_t version = t->storage->version;
   auto plain = Ref<>::check(api->detach(t));
   Ref<> value;
   {
     ThreadBitsScope unrecorded(kNoGrad, 0);
-    t_saved_hooks = false;  // what the hook itself computes is not packed
-    value = Ref<>(PyObject_CallOneArg(hooks.pack.get(), plain.get()));
-    t_saved_hooks = true;
+    const bool others = std::exchange(t_saved_hooks, false);  // what the hook itself computes is not packed
+    value = Ref<>(PyObject_CallOneArg(pack.get(), plain.get()));
+    t_saved_hooks = others;
   }
   if (!value) throw PythonError();
   if (t->storage->version != version)
@@ -175,7 +179,7 @@ PyObject* pack_saved(Tensor* t, Edge history) {
           "modified by in-place operations as this can lead to unexpected side-effects. Make a clone in the hook.");
   auto packed = Ref<Packed>::check(g_packed_type->tp_alloc(g_packed_type, 0));
   packed->value = value.release();
-  packed->unpack = hooks.unpack.release();
+  packed->unpack = Ref<>(unpack).release();
   packed->maker = maker.release();
   packed->output_nr = history.index;
   return object(packed.release());

@@ -13,6 +13,7 @@ extern thread_local bool t_saved_hooks;
 // What the pack hook makes of a tensor, with `history`, the edge of its gradient, which it takes over (null: none).
 // New reference.
 PyObject* pack_saved(Tensor*, Edge history);
+PyObject* pack_saved(Tensor*, Edge history, const Ref<>& pack, const Ref<>& unpack);
 // The tensor again; with its history where gradients are recorded.
 Ref<> unpack_saved(PyObject* packed);
 bool is_packed(PyObject*);

@@ -310,3 +310,35 @@ def test_what_a_node_saved(leaf):
     product.sum().backward()
     with pytest.raises(RuntimeError, match="directly access saved tensors after they have already been freed"):
         product.grad_fn._saved_self
+
+
+def test_hooks_of_one_saved_tensor(leaf):
+    x = leaf([1.0, 2.0])
+    y = x**2
+    place = y.grad_fn._raw_saved_self
+    place.register_hooks(lambda t: ("packed", t * 2), lambda kept: kept[1])
+    assert y.grad_fn._saved_self.tolist() == [2, 4]
+    with pytest.raises(RuntimeError, match="whose hooks have already been set"):
+        place.register_hooks(lambda t: t, lambda t: t)
+    (g,) = grad(y.sum(), x, create_graph=True)
+    assert g.tolist() == [4, 8]
+    assert grad(g.sum(), x, retain_graph=True)[0].tolist() == [2, 2]
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="after it has been freed"):
+        place.register_hooks(lambda t: t, lambda t: t)
+    with pytest.raises(AttributeError):
+        y.grad_fn._raw_saved_exponent
+
+
+def test_hooks_of_a_saved_result(leaf):
+    x = leaf([1.0, 2.0])
+    y = x.exp()
+    place = y.grad_fn._raw_saved_result
+    with pytest.raises(TypeError, match="hooks must be callable, got 3"):
+        place.register_hooks(3, lambda t: t)
+    with pytest.raises(RuntimeError, match="pack hook is modifying its input in place"):
+        place.register_hooks(lambda t: t.mul_(2), lambda t: t)
+    y = x.exp()
+    y.grad_fn._raw_saved_result.register_hooks(lambda t: t.tolist(), lambda v: torch.tensor(v, dtype=torch.float64))
+    y.detach().zero_()
+    np.testing.assert_allclose(grad(y.sum(), x)[0], np.exp([1, 2]))

@@ -34,6 +34,8 @@ __all__ = [
 class saved_tensors_hooks:
     """Context manager: what operators inside save for backward goes through two functions.
 
+    Hooks of a single saved tensor: ``y.grad_fn._raw_saved_self.register_hooks(pack_hook, unpack_hook)``.
+
     Args:
         pack_hook: Called with each tensor that is saved; returns anything. It must not write to the tensor.
         unpack_hook: Called in backward with what `pack_hook` returned; gives back a tensor of the same values.
