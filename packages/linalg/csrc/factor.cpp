@@ -1,7 +1,9 @@
 // Factors of matrices: Cholesky, LU, LDL, and what follows from them alone: inverses and determinants.
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <numeric>
+#include <utility>
 
 #include "blocked.h"
 
@@ -157,6 +159,36 @@ PyObject* inv_any(Call& call, const char* op, bool with_info) {
 PyObject* inv_kernel(Call& call) { return inv_any(call, "linalg.inv", false); }
 PyObject* inv_ex_kernel(Call& call) { return inv_any(call, "linalg.inv_ex", true); }
 
+// linalg::_inv_lu(LU, pivots): the inverse, from factors that lu_factor gave.
+PyObject* inv_lu_kernel(Call& call) {
+  Tensor *lu = call.args[0].tensor, *pivots = call.args[1].tensor;
+  check_square("linalg._inv_lu", lu);
+  check_floating("linalg._inv_lu", lu);
+  if (pivots->dtype != DType::Int32 || batch_of(lu, 1) != batch_of(pivots, 0))
+    fail(PyExc_RuntimeError, "linalg._inv_lu: pivots are int32 and of the shape of LU less its last dimension.");
+  const int64_t n = rows(lu);
+  Owned inverse = empty_columns(batch_of(lu), n, n, lu->dtype, lu->device);
+  if (is_meta(call)) return inverse.release();
+  const Owned order = contiguous(pivots);
+  const auto bad = [n](int32_t p) { return p < 1 || p > n; };
+  if (std::any_of(order.data<int32_t>(), order.data<int32_t>() + order->numel, bad))
+    fail(PyExc_RuntimeError, "linalg._inv_lu: pivots are numbers of rows from 1 to n.");
+  const Stack from(lu);
+  by_dtype(lu->dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for_each(from.count(), flops<T>(n, n, n) * 4 / 3, [&](int64_t begin, int64_t end) {
+      const bool direct = from.row_step == 1 && from.column_step >= n;
+      Memory<T> copy(direct ? 0 : static_cast<size_t>(n * n));
+      for (int64_t i = begin; i < end; ++i) {
+        if (!direct) from.columns(i, copy.data());
+        invert_lu<T>(n, direct ? const_cast<T*>(from.at<T>(i)) : copy.data(), direct ? from.column_step : n,
+                     order.data<int32_t>() + i * n, data_of<T>(inverse, i));
+      }
+    });
+  });
+  return inverse.release();
+}
+
 // ---- powers
 
 // linalg::_small_power(A, n): of matrices that fit lanes, n > 0.
@@ -185,57 +217,77 @@ PyObject* small_power_kernel(Call& call) {
 // ---- determinants
 
 // body(i, diagonal of U, its step, whether the permutation is odd) for every matrix; info > 0 is an exact zero, which
-// the body sees. The determinant of the transpose is the same: the matrices are read as they lie.
+// the body sees. The determinant of the transpose is the same: the matrices are read as they lie. Unless `kept` is null
+// it gets the factors and pivots of A.
 template <class T, class F>
-void with_diagonals(const Tensor* a, F&& body) {
+void with_diagonals(const Tensor* a, std::pair<Owned, Owned>* kept, F&& body) {
   const Stack from(a), as_it_lies = from.row_step == 1 ? from : from.transposed();
   const int64_t n = from.n;
   for_each(from.count(), flops<T>(n, n, n) * 2 / 3, [&](int64_t begin, int64_t end) {
-    Memory<T> lu(static_cast<size_t>(fits_lanes(n, n) ? (end - begin) * n : n * n));
-    if (fits_lanes(n, n)) {
+    const bool small = fits_lanes(n, n) && !kept;
+    Memory<T> lu(static_cast<size_t>(small ? (end - begin) * n : kept ? 0 : n * n));
+    if (small) {
       lanes<T>().lu_diagonal(Rows<T>(from, begin, end), n, end - begin, lu.data());
       for (int64_t i = begin; i < end; ++i) body(i, lu.data() + (i - begin) * n, 1, false);
       return;
     }
-    std::vector<int> pivots(static_cast<size_t>(n));
+    std::vector<int> swaps(static_cast<size_t>(n));
     for (int64_t i = begin; i < end; ++i) {
-      factor_lu(n, n, lu.data(), n, pivots.data(), true, as_it_lies.loader(i, lu.data()));
+      T* x = kept ? data_of<T>(kept->first, i) : lu.data();
+      int* pivots = kept ? kept->second.data<int32_t>() + i * n : swaps.data();
+      factor_lu(n, n, x, n, pivots, !kept, (kept ? from : as_it_lies).loader(i, x));
       bool odd = false;
-      for (int64_t k = 0; k < n; ++k) odd ^= pivots[static_cast<size_t>(k)] != k + 1;
-      body(i, lu.data(), n + 1, odd);
+      for (int64_t k = 0; k < n; ++k) odd ^= pivots[k] != k + 1;
+      body(i, x, n + 1, odd);
     }
   });
 }
 
+// Memory for the factors and pivots of square matrices, none unless they are kept.
+std::pair<Owned, Owned> factors_of(const Tensor* a, bool kept) {
+  if (!kept) return {empty({0}, a->dtype, a->device), empty({0}, DType::Int32, a->device)};
+  return {empty_columns(batch_of(a), rows(a), rows(a), a->dtype, a->device),
+          empty(batch_of(a, 1), DType::Int32, a->device)};
+}
+
+// linalg::det, and with the factors linalg::_det_lu.
+template <bool keep>
 PyObject* det_kernel(Call& call) {
   Tensor* a = call.args[0].tensor;
   check_square("linalg.det", a);
   check_floating("linalg.det", a);
   Owned result = empty(batch_of(a), a->dtype, a->device);
-  if (is_meta(call)) return result.release();
+  auto kept = factors_of(a, keep);
+  const auto results = [&] { return keep ? tuple_of({&result, &kept.first, &kept.second}) : result.release(); };
+  if (is_meta(call)) return results();
   const int64_t n = rows(a);
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
-    with_diagonals<T>(a, [&](int64_t i, const T* diagonal, int64_t step, bool odd) {
+    with_diagonals<T>(a, keep ? &kept : nullptr, [&](int64_t i, const T* diagonal, int64_t step, bool odd) {
       T product(odd ? -1 : 1);
       for (int64_t k = 0; k < n; ++k) product *= diagonal[k * step];
       result.data<T>()[i] = product;
     });
   });
-  return result.release();
+  return results();
 }
 
+template <bool keep>
 PyObject* slogdet_kernel(Call& call) {
   Tensor* a = call.args[0].tensor;
   check_square("linalg.slogdet", a);
   check_floating("linalg.slogdet", a);
   Owned sign = empty(batch_of(a), a->dtype, a->device), log = empty(batch_of(a), real_of(a->dtype), a->device);
-  if (is_meta(call)) return tuple_of({&sign, &log});
+  auto kept = factors_of(a, keep);
+  const auto results = [&] {
+    return keep ? tuple_of({&sign, &log, &kept.first, &kept.second}) : tuple_of({&sign, &log});
+  };
+  if (is_meta(call)) return results();
   const int64_t n = rows(a);
   by_dtype(a->dtype, [&](auto zero) {
     using T = decltype(zero);
     using R = Real<T>;
-    with_diagonals<T>(a, [&](int64_t i, const T* diagonal, int64_t step, bool odd) {
+    with_diagonals<T>(a, keep ? &kept : nullptr, [&](int64_t i, const T* diagonal, int64_t step, bool odd) {
       T s(odd ? -1 : 1);
       R sum(0);
       for (int64_t k = 0; k < n; ++k) {
@@ -251,7 +303,7 @@ PyObject* slogdet_kernel(Call& call) {
       log.data<R>()[i] = sum;
     });
   });
-  return tuple_of({&sign, &log});
+  return results();
 }
 
 // ---- LDL
@@ -305,8 +357,11 @@ constexpr Registration kernels[] = {
     {"linalg::inv", guarded<inv_kernel>},
     {"linalg::inv_ex", guarded<inv_ex_kernel>},
     {"linalg::_small_power", guarded<small_power_kernel>},
-    {"linalg::det", guarded<det_kernel>},
-    {"linalg::slogdet", guarded<slogdet_kernel>},
+    {"linalg::_inv_lu", guarded<inv_lu_kernel>},
+    {"linalg::_det", guarded<det_kernel<false>>},
+    {"linalg::_det_lu", guarded<det_kernel<true>>},
+    {"linalg::_slogdet", guarded<slogdet_kernel<false>>},
+    {"linalg::_slogdet_lu", guarded<slogdet_kernel<true>>},
     {"linalg::ldl_factor", guarded<ldl_factor_kernel>},
     {"linalg::ldl_factor_ex", guarded<ldl_factor_ex_kernel>},
 };

@@ -65,7 +65,9 @@ void lu_solve(const Stack& lu, const Stack& pivots, const Stack& b, System& to, 
   });
 }
 
-PyObject* solve_any(Call& call, const char* op, bool with_info) {
+enum class With { Nothing, Info, Factors };
+
+PyObject* solve_any(Call& call, const char* op, With with) {
   Tensor *a = call.args[0].tensor, *b = call.args[1].tensor;
   const bool left = call.args[2].to_bool();
   check_square(op, a);
@@ -90,7 +92,11 @@ PyObject* solve_any(Call& call, const char* op, bool with_info) {
   check_fit(op, a, b, left);
   System system(op, a, b, left);
   Owned info = empty(batch_of(a), DType::Int32, a->device);
-  const bool small = left && fits_lanes(system.n, system.k) && system.batch == batch_of(a);
+  const bool keep = with == With::Factors, own_batch = system.batch == batch_of(a);
+  const bool small = left && fits_lanes(system.n, system.k) && own_batch && !keep;
+  Owned lu =
+      keep ? empty_columns(batch_of(a), system.n, system.n, a->dtype, a->device) : empty({0}, a->dtype, a->device);
+  Owned pivots = keep ? empty(batch_of(a, 1), DType::Int32, a->device) : empty({0}, DType::Int32, a->device);
   if (!is_meta(call) && small) {
     const Stack from(a), right(b, system.batch);
     by_dtype(a->dtype, [&](auto zero) {
@@ -101,9 +107,9 @@ PyObject* solve_any(Call& call, const char* op, bool with_info) {
                          data_of<T>(system.x, begin), info.data<int32_t>() + begin);
       });
     });
-    if (!with_info || call.args[3].to_bool())
+    if (with != With::Info || call.args[3].to_bool())
       raise_failures(op, info.get(), "The solver failed because the input matrix is singular.");
-  } else if (!is_meta(call) && left && system.k <= system.n && system.batch == batch_of(a)) {
+  } else if (!is_meta(call) && left && system.k <= system.n && own_batch && !keep) {
     const Stack from(a), right(b, system.batch);
     by_dtype(a->dtype, [&](auto zero) {
       using T = decltype(zero);
@@ -126,11 +132,13 @@ PyObject* solve_any(Call& call, const char* op, bool with_info) {
         }
       });
     });
-    if (!with_info || call.args[3].to_bool())
+    if (with != With::Info || call.args[3].to_bool())
       raise_failures(op, info.get(), "The solver failed because the input matrix is singular.");
   } else if (!is_meta(call)) {
-    Owned lu = empty_columns(batch_of(a), system.n, system.n, a->dtype, a->device);
-    Owned pivots = empty(batch_of(a, 1), DType::Int32, a->device);
+    if (!keep) {
+      lu = empty_columns(batch_of(a), system.n, system.n, a->dtype, a->device);
+      pivots = empty(batch_of(a, 1), DType::Int32, a->device);
+    }
     by_dtype(a->dtype, [&](auto zero) {
       using T = decltype(zero);
       const Stack from(a);
@@ -138,11 +146,10 @@ PyObject* solve_any(Call& call, const char* op, bool with_info) {
       for_each(from.count(), flops<T>(n, n, n) * 2 / 3, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           T* m = data_of<T>(lu, i);
-          from.columns(i, m);
-          info.data<int32_t>()[i] = factor_lu(n, n, m, n, pivots.data<int32_t>() + i * n);
+          info.data<int32_t>()[i] = factor_lu(n, n, m, n, pivots.data<int32_t>() + i * n, false, from.loader(i, m));
         }
       });
-      if (!with_info || call.args[3].to_bool())
+      if (with != With::Info || call.args[3].to_bool())
         raise_failures(op, info.get(), "The solver failed because the input matrix is singular.");
       lu_solve<T>(Stack(lu.get(), system.batch), Stack(pivots.get(), system.batch, 1), Stack(b, system.batch), system,
                   left, false);
@@ -157,11 +164,13 @@ PyObject* solve_any(Call& call, const char* op, bool with_info) {
       step *= std::max<int64_t>(x->sizes[d], 1);
     }
   }
-  return with_info ? tuple_of({&system.x, &info}) : system.x.release();
+  if (keep) return tuple_of({&system.x, &lu, &pivots});
+  return with == With::Info ? tuple_of({&system.x, &info}) : system.x.release();
 }
 
-PyObject* solve_kernel(Call& call) { return solve_any(call, "linalg.solve", false); }
-PyObject* solve_ex_kernel(Call& call) { return solve_any(call, "linalg.solve_ex", true); }
+PyObject* solve_kernel(Call& call) { return solve_any(call, "linalg.solve", With::Nothing); }
+PyObject* solve_ex_kernel(Call& call) { return solve_any(call, "linalg.solve_ex", With::Info); }
+PyObject* solve_lu_kernel(Call& call) { return solve_any(call, "linalg.solve", With::Factors); }
 
 // What lu_solve and ldl_solve ask of pivots: LAPACK swaps rows by them without a look.
 void check_pivots(const char* op, const char* source, const Tensor* factors, const Tensor* pivots, bool negative) {
@@ -495,11 +504,9 @@ PyObject* lstsq_kernel(Call& call) {
 }
 
 constexpr Registration kernels[] = {
-    {"linalg::solve", guarded<solve_kernel>},
-    {"linalg::solve_ex", guarded<solve_ex_kernel>},
-    {"linalg::lu_solve", guarded<lu_solve_kernel>},
-    {"linalg::ldl_solve", guarded<ldl_solve_kernel>},
-    {"linalg::solve_triangular", guarded<solve_triangular_kernel>},
+    {"linalg::_solve", guarded<solve_kernel>},        {"linalg::_solve_lu", guarded<solve_lu_kernel>},
+    {"linalg::solve_ex", guarded<solve_ex_kernel>},   {"linalg::lu_solve", guarded<lu_solve_kernel>},
+    {"linalg::ldl_solve", guarded<ldl_solve_kernel>}, {"linalg::solve_triangular", guarded<solve_triangular_kernel>},
     {"linalg::_lstsq", guarded<lstsq_kernel>},
 };
 

@@ -259,6 +259,26 @@ def test_det_of_a_large_singular_matrix():
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize(
+    "function",
+    [
+        L.det,
+        lambda a, b: tuple(L.slogdet(a)),
+        lambda a, b: L.solve(a, b),
+        lambda a, b: L.solve(a, b.mT, left=False),
+        lambda a, b: L.solve(a[0], b[0, :, 0]),
+    ],
+    ids=["det", "slogdet", "solve", "from the right", "vector"],
+)
+def test_gradients_by_factors_that_were_kept(dtype, function):
+    a = (random(dtype, 2, 9, 9) / 4 + torch.eye(9, dtype=dtype)).requires_grad_()
+    b = random(dtype, 1, 9, 2, seed=1).requires_grad_()
+    inputs = (a,) if function is L.det else (a, b)
+    assert autograd.gradcheck(function, inputs)
+    assert autograd.gradgradcheck(function, inputs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 @pytest.mark.parametrize("size", [1e-37, 1, 1e37])
 def test_cofactors_beside_determinants_out_of_range(dtype, size):
     n = 9

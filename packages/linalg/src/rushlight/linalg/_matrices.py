@@ -127,3 +127,15 @@ def records_gradient(x: Any) -> bool:
     import rushlight
 
     return bool(x.requires_grad and rushlight.is_grad_enabled())
+
+
+LANES = 8
+"""The largest order of which many matrices are computed with at once, one in each lane of a vector."""
+
+
+def keeps_factors(*tensors: Any) -> bool:
+    """Whether the LU factors of the first tensor's matrices are worth keeping for the gradient."""
+    A = tensors[0]
+    if A.device.type != "cpu" or A.ndim < 2 or A.shape[-1] <= LANES:
+        return False
+    return any(records_gradient(x) for x in tensors)

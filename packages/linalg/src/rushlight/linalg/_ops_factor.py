@@ -18,6 +18,7 @@ from ._matrices import (
     hermitian,
     identity,
     inexact,
+    keeps_factors,
     mH,
     mT,
     positive_definite,
@@ -82,9 +83,47 @@ inverse = alias("inverse(Tensor self) -> Tensor", inv, "Alias of `rushlight.lina
 
 # -- determinants
 
+_inv_lu = (
+    Op(
+        "linalg::_inv_lu(Tensor LU, Tensor pivots) -> Tensor",
+        method=False,
+        out=False,
+        differentiable=False,
+        doc="Inverses from the factors that `lu_factor` gives.",
+    )
+    .array(lambda xp, LU, pivots: _arrays.lu_solve(xp, LU, pivots, xp.eye(LU.shape[-1], dtype=LU.dtype), True, False))
+    .samples(inexact(lambda make, dtype: (Sample(tuple(lu_factor.operator(well_conditioned(make, 2)))),)))
+)
+_det = (
+    Op(
+        "linalg::_det(Tensor A) -> Tensor",
+        method=False,
+        out=False,
+        doc="What `det` gives, whose gradient factors again.",
+    )
+    .array(_arrays.det)
+    .grad(A=lambda grad, A, result: grad[..., None, None] * _cofactors(A, result).conj())
+    .samples(square_samples(), lambda a: np.linalg.det(a))
+)
+_det_lu = (
+    Op(
+        "linalg::_det_lu(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
+        method=False,
+        out=False,
+        auxiliary=2,
+        doc="What `det` gives, with the factors for its gradient.",
+    )
+    .grad(
+        A=lambda grads, A, results: (
+            None if grads[0] is None else grads[0][..., None, None] * _cofactors(A, results[0], results[1:]).conj()
+        )
+    )
+    .samples(square_samples())
+)
 det = (
     Op(
         "linalg::det(Tensor A) -> Tensor",
+        family=COMPOSITE,
         method=False,
         doc="""Determinant of every matrix of a batch, from its LU factors (LAPACK getrf).
 
@@ -101,14 +140,36 @@ det = (
             tensor(8.)
         """,
     )
-    .array(_arrays.det)
-    .grad(A=lambda grad, A, result: grad[..., None, None] * _cofactors(A, result).conj())
-    .samples(square_samples())
+    .composite(lambda A: _det_lu.operator(A)[0] if keeps_factors(A) else _det.operator(A))
+    .samples(square_samples(), lambda a: np.linalg.det(a))
 )
 det_function = alias("det(Tensor self) -> Tensor", det, "Alias of `rushlight.linalg.det`.", out=False)
+_slogdet = (
+    Op(
+        "linalg::_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
+        method=False,
+        out=False,
+        doc="What `slogdet` gives, whose gradient factors again.",
+    )
+    .array(_arrays.slogdet)
+    .grad(A=lambda grads, results, A: _slogdet_grad(grads, results[0], A))
+    .samples(square_samples(), lambda a: tuple(np.linalg.slogdet(a)))
+)
+_slogdet_lu = (
+    Op(
+        "linalg::_slogdet_lu(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
+        method=False,
+        out=False,
+        auxiliary=2,
+        doc="What `slogdet` gives, with the factors for its gradient.",
+    )
+    .grad(A=lambda grads, results, A: _slogdet_grad(grads, results[0], A, results[2:]))
+    .samples(square_samples())
+)
 slogdet = (
     Op(
         "linalg::slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
+        family=COMPOSITE,
         method=False,
         doc="""Sign and logarithm of the absolute value of determinants, which themselves may overflow.
 
@@ -123,9 +184,8 @@ slogdet = (
             tensor(138.1551)
         """,
     )
-    .array(_arrays.slogdet)
-    .grad(A=lambda grads, results, A: _slogdet_grad(grads, results[0], A))
-    .samples(square_samples())
+    .composite(lambda A: tuple(_slogdet_lu.operator(A)[:2]) if keeps_factors(A) else tuple(_slogdet.operator(A)))
+    .samples(square_samples(), lambda a: tuple(np.linalg.slogdet(a)))
 )
 slogdet_function = (
     Op(
@@ -155,7 +215,7 @@ logdet = (
 )
 
 
-def _cofactors(a: Any, determinant: Any) -> Any:
+def _cofactors(a: Any, determinant: Any, factors: Any = None) -> Any:
     """The matrices of cofactors, d det / d A, also where A is singular and has no inverse."""
     import rushlight
 
@@ -163,13 +223,22 @@ def _cofactors(a: Any, determinant: Any) -> Any:
     if n <= 1:
         return rushlight.ones_like(a)
     if a.device.type == "meta" or _is_far_from_singular(a, determinant):
-        return determinant[..., None, None] * inv.operator(a).transpose(-2, -1)
+        return determinant[..., None, None] * mT(_inverse(a, factors))
     if n > _MINORS:
-        cofactors = _cofactors_by_lu(a)
+        cofactors = _cofactors_by_lu(a, factors)
         return _cofactors_by_svd(a) if cofactors is None else cofactors
     rows = [[j for j in range(n) if j != i] for i in range(n)]
     minors = [[det.operator(a[..., rows[i], :][..., rows[j]]) * (-1) ** (i + j) for j in range(n)] for i in range(n)]
     return rushlight.stack([rushlight.stack(row, -1) for row in minors], -2)
+
+
+def _inverse(a: Any, factors: Any) -> Any:
+    """By the LU factors, if they are given and the result will not be differentiated: they have no gradient."""
+    import rushlight
+
+    if factors is None or rushlight.is_grad_enabled():
+        return inv_ex.operator(a)[0]
+    return _inv_lu.operator(*factors)
 
 
 def _is_far_from_singular(a: Any, determinant: Any) -> bool:
@@ -193,12 +262,12 @@ _MINORS = 8
 """The largest order for which cofactors are computed as determinants, which can be differentiated again."""
 
 
-def _cofactors_by_lu(a: Any) -> Any:
+def _cofactors_by_lu(a: Any, factors: Any) -> Any:
     """The cofactors of matrices that are far from singular, though their determinants overflow or vanish; else None."""
     import rushlight
 
     n, with_gradient = a.shape[-1], rushlight.is_grad_enabled()
-    LU, pivots, _ = lu_factor_ex.operator(a)
+    LU, pivots = lu_factor_ex.operator(a)[:2] if factors is None or with_gradient else factors
     diagonal = LU.diagonal(0, -2, -1)
     with rushlight.no_grad():
         log = diagonal.abs().log().sum(-1)
@@ -210,7 +279,7 @@ def _cofactors_by_lu(a: Any) -> Any:
         odd = (pivots != rushlight.arange(1, n + 1, device=a.device)).sum(-1) % 2
     product = (diagonal * (-power).exp2().unsqueeze(-1)).prod(-1) * (1 - 2 * odd)
     half = (power * n / 2).round()
-    inverse = lu_solve.operator(LU, pivots, identity(n, a))
+    inverse = lu_solve.operator(LU, pivots, identity(n, a)) if with_gradient else _inv_lu.operator(LU, pivots)
     scales = (product, half.exp2(), (power * n - half).exp2())  # of which none overflows where the cofactors do not
     for scale in scales:
         inverse = inverse * scale[..., None, None]
@@ -232,15 +301,15 @@ def _cofactors_by_svd(a: Any) -> Any:
     return scale[..., None, None] * ((u * (before * after).unsqueeze(-2)) @ vh).conj()
 
 
-def _slogdet_grad(grads: Any, sign: Any, a: Any) -> Any:
+def _slogdet_grad(grads: Any, sign: Any, a: Any, factors: Any = None) -> Any:
     # d log det = tr(A^-1 dA): its real part is d log|det|, its imaginary part the change of the phase.
-    sign_grad, factor = grads
+    sign_grad, factor = grads[:2]
     if a.is_complex() and sign_grad is not None:
         turn = (sign_grad.conj() * sign).imag * -1j
         factor = turn if factor is None else factor + turn
     if factor is None:
         return None
-    return factor[..., None, None] * mH(inv_ex.operator(a)[0])
+    return factor[..., None, None] * mH(_inverse(a, factors))
 
 
 def _logdet(a: Any) -> Any:
@@ -326,7 +395,7 @@ def _cholesky_grad(grad: Any, upper: bool, result: Any) -> Any:
 
 # -- LU
 
-lu_factor = (
+lu_factor: Op = (
     Op(
         "linalg::lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
         method=False,

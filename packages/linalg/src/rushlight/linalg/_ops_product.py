@@ -10,7 +10,7 @@ from rushlight.plugin import COMPOSITE, Op, Sample
 
 from . import _C, _arrays
 from ._errors import LinAlgError
-from ._matrices import SHAPES, alias, check_square, general, identity, inexact, is_inexact, mH, well_conditioned
+from ._matrices import LANES, SHAPES, alias, check_square, general, identity, inexact, is_inexact, mH, well_conditioned
 from ._ops_factor import inv_ex
 
 # -- functions of matrices
@@ -56,9 +56,6 @@ matrix_exp_function = (
     .composite(lambda self: _matrix_exp(self))
     .samples(lambda make, dtype: (Sample((make(2, 3, 3),)),) if dtype.itemsize > 2 else (), lambda a: _np_matrix_exp(a))
 )
-_LANES = 8
-"""The largest order of which many matrices are computed with at once, one in each lane of a vector."""
-
 _small_power = (
     Op(
         "linalg::_small_power(Tensor A, int n) -> Tensor",
@@ -178,7 +175,7 @@ def _matrix_power(a: Any, n: int) -> Any:
             return a
     elif n == 1:
         return a.clone()
-    if 0 < a.shape[-1] <= _LANES and is_inexact(a) and a.dtype.itemsize > 2:
+    if 0 < a.shape[-1] <= LANES and is_inexact(a) and a.dtype.itemsize > 2:
         return _small_power.operator(a, n)
     result = None
     while True:

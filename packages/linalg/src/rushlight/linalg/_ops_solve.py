@@ -17,6 +17,7 @@ from ._matrices import (
     hermitian,
     identity,
     inexact,
+    keeps_factors,
     lower,
     mH,
     mT,
@@ -31,13 +32,26 @@ def _is_vector(A_shape: Any, B_shape: Any) -> bool:
     return len(B_shape) == 1 or (len(B_shape) == len(A_shape) - 1 and tuple(B_shape) == tuple(A_shape[:-1]))
 
 
-def _solve_grads(grad: Any, A: Any, B_shape: Any, X: Any, left: bool) -> tuple[Any, Any]:
+def _solve_grads(
+    grad: Any, A: Any, B_shape: Any, X: Any, left: bool, factors: tuple[Any, Any] | None = None
+) -> tuple[Any, Any]:
     vector = _is_vector(A.shape, B_shape)
     if vector:
         grad, X = grad.unsqueeze(-1), X.unsqueeze(-1)
-    B_grad = solve.operator(mH(A), grad, left=left)
+    if factors:
+        B_grad = lu_solve.operator(*factors, grad, left=left, adjoint=True)
+    else:
+        B_grad = solve.operator(mH(A), grad, left=left)
     A_grad = -(B_grad @ mH(X)) if left else -(mH(X) @ B_grad)
     return A_grad, B_grad.squeeze(-1) if vector else B_grad
+
+
+def _solve_lu_grads(grad: Any, A: Any, B_shape: Any, results: Any, left: bool) -> tuple[Any, Any]:
+    import rushlight
+
+    X, *factors = results
+    # The factors have no gradient themselves: what is differentiated again starts from A.
+    return _solve_grads(grad, A, B_shape, X, left, None if rushlight.is_grad_enabled() else tuple(factors))
 
 
 def _solve_samples(make: Any, dtype: Any) -> Any:
@@ -55,9 +69,32 @@ def _np_solve(a: np.ndarray, b: np.ndarray, left: bool = True) -> np.ndarray:
     return np.linalg.solve(a, b[..., None])[..., 0] if _is_vector(a.shape, b.shape) else np.linalg.solve(a, b)
 
 
+_solve = (
+    Op(
+        "linalg::_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+        method=False,
+        out=False,
+        doc="What `solve` gives, whose gradient factors again.",
+    )
+    .array(_arrays.solve)
+    .grad(("A", "B"), lambda grad, A, B_shape, result, left: _solve_grads(grad, A, B_shape, result, left))
+    .samples(_solve_samples, _np_solve)
+)
+_solve_lu = (
+    Op(
+        "linalg::_solve_lu(Tensor A, Tensor B, *, bool left=True) -> (Tensor result, Tensor LU, Tensor pivots)",
+        method=False,
+        out=False,
+        auxiliary=2,
+        doc="What `solve` gives, with the factors for its gradient.",
+    )
+    .grad(("A", "B"), lambda grads, A, B_shape, results, left: _solve_lu_grads(grads[0], A, B_shape, results, left))
+    .samples(_solve_samples)
+)
 solve: Op = (
     Op(
         "linalg::solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+        family=COMPOSITE,
         method=False,
         doc="""Solves A X = B, or X A = B, for square A, by LU with partial pivoting (LAPACK getrf, getrs).
 
@@ -78,8 +115,11 @@ solve: Op = (
             tensor([0.5000, 0.5000])
         """,
     )
-    .array(_arrays.solve)
-    .grad(("A", "B"), lambda grad, A, B_shape, result, left: _solve_grads(grad, A, B_shape, result, left))
+    .composite(
+        lambda A, B, *, left: (
+            _solve_lu.operator(A, B, left=left)[0] if keeps_factors(A, B) else _solve.operator(A, B, left=left)
+        )
+    )
     .samples(_solve_samples, _np_solve)
 )
 solve_ex = (
