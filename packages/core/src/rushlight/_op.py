@@ -180,6 +180,7 @@ class Op:
         self.sampler: Callable[..., Iterable[Sample]] | None = None
         self.reference: Callable[..., Any] | None = None
         self.tolerance: dict[str, tuple[float, float]] = {}
+        self.determined: Callable[..., Any] | None = None
 
     def __repr__(self) -> str:
         return f"Op({self.schema!r})"
@@ -262,6 +263,7 @@ class Op:
         fn: Callable[..., Iterable[Sample]],
         reference: Callable[..., Any] | None = None,
         tolerance: dict[str, tuple[float, float]] | None = None,
+        determined: Callable[..., Any] | None = None,
     ) -> Op:
         """Gives calls to test with.
 
@@ -269,10 +271,13 @@ class Op:
             fn: `fn(make, dtype)` yields `Sample`s; `make(*shape, low=, high=)` makes a tensor of the dtype.
             reference: The same function in NumPy, SciPy or mpmath; without it the array kernel over NumPy.
             tolerance: (relative, absolute) by dtype name, where the defaults are too strict.
+            determined: Makes of the results what every device has to agree on, as a product whose factors are free to
+                differ; by default it is the results.
         """
         self.sampler = fn
         self.reference = reference
         self.tolerance = tolerance or {}
+        self.determined = determined
         return self
 
     # -- registration

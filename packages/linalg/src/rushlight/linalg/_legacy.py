@@ -8,7 +8,18 @@ import numpy as np
 
 from rushlight.plugin import COMPOSITE, Op, Sample
 
-from ._matrices import check_square, general, hermitian, inexact, lower, mH, mT, of_free_phase, well_conditioned
+from ._matrices import (
+    check_square,
+    general,
+    hermitian,
+    inexact,
+    lower,
+    mH,
+    mT,
+    of_free_phase,
+    product_of_svd,
+    well_conditioned,
+)
 from ._ops_factor import lu_factor, lu_factor_ex
 from ._ops_orthogonal import geqrf, ormqr, qr
 from ._ops_product import multi_dot
@@ -40,7 +51,10 @@ svd_function = (
         """,
     )
     .composite(lambda self, some, compute_uv: _svd(self, some, compute_uv))
-    .samples(of_free_phase(lambda make, dtype: (Sample((general(make, 4, 2),)), Sample((general(make, 3, 3), False)))))
+    .samples(
+        of_free_phase(lambda make, dtype: (Sample((general(make, 4, 2),)), Sample((general(make, 3, 3), False)))),
+        determined=lambda U, S, V: product_of_svd(U, S, mH(V)),
+    )
 )
 eig_function = (
     Op(

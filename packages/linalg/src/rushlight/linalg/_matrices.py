@@ -106,6 +106,17 @@ def of_free_phase(samples: Callable[..., Any], *, always_complex: bool = False) 
     )
 
 
+def product_of_eigen(values: Any, vectors: Any) -> tuple[Any, Any]:
+    """What does not depend on the phases of orthonormal eigenvectors: the values, and the matrix."""
+    return values, (vectors * values.unsqueeze(-2)) @ mH(vectors)
+
+
+def product_of_svd(U: Any, S: Any, Vh: Any) -> tuple[Any, Any]:
+    """What does not depend on the phases of singular vectors: the values, and the matrix."""
+    k = S.size(-1)
+    return S, (U[..., :k] * S.unsqueeze(-2)) @ Vh[..., :k, :]
+
+
 def alias(schema: str, record: Op, doc: str, *, out: bool = True) -> Op:
     """A function of rushlight itself, and method, that stands for an operator of this wheel."""
     assert record.sampler

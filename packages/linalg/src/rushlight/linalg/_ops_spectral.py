@@ -18,6 +18,8 @@ from ._matrices import (
     inexact,
     mH,
     of_free_phase,
+    product_of_eigen,
+    product_of_svd,
     records_gradient,
     square_samples,
 )
@@ -50,7 +52,7 @@ eigh = (
         """,
     )
     .grad(A=lambda grads, results: _eigh_grad(*grads, *results))
-    .samples(of_free_phase(square_samples(hermitian)))
+    .samples(of_free_phase(square_samples(hermitian)), determined=product_of_eigen)
 )
 _eigvalsh = (
     Op(
@@ -301,7 +303,8 @@ svd = (
                 for full in (False, True)
                 if not (full and make.requires_grad)
             )
-        )
+        ),
+        determined=product_of_svd,
     )
 )
 _svdvals = (
