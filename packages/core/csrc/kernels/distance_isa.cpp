@@ -65,7 +65,10 @@ void gradient(const T* a, const T* b, const T* grad, const T* distances, T* out,
       const T d = a[i] - row[i];
       if constexpr (norm == Norm::One) out[i] += with_sign(weight, d);
       if constexpr (norm == Norm::Two) out[i] = vm::madd(weight, d, out[i]);
-      if constexpr (norm == Norm::Other) out[i] += with_sign(weight * vm::pow(d == 0 ? T(1) : vm::abs(d), p - 1), d);
+      if constexpr (norm == Norm::Other) {  // without a branch, so that lanes share the power
+        const T sign = static_cast<T>(d > 0) - static_cast<T>(d < 0);
+        out[i] = vm::madd(weight * sign, vm::pow(vm::abs(d) + static_cast<T>(d == 0), p - 1), out[i]);
+      }
       if constexpr (norm == Norm::Largest) out[i] += vm::abs(d) == distance ? with_sign(weight, d) : T(0);
     }
   }
