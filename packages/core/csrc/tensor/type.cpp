@@ -296,7 +296,8 @@ PyObject* m_item(PyObject* self, PyObject*) {
 
 // The one element as a Python number; a complex one with an imaginary part is none that float and int take.
 Ref<> python_number(PyObject* self, const char* type) {
-  if (self_of(self)->numel != 1) fail(PyExc_ValueError, "only one element tensors can be converted to Python scalars, got shape %s",
+  if (self_of(self)->numel != 1)
+    fail(PyExc_ValueError, "only one element tensors can be converted to Python scalars, got shape %s",
          shape_text(self_of(self)).c_str());
   Ref<> o = Ref<>::check(m_item(self, nullptr));
   if (!type || !PyComplex_Check(o.get())) return o;
