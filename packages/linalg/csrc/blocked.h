@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -341,11 +342,12 @@ class Reflectors {
   Reflectors(int64_t m, int64_t k, const T* a, int64_t lda, const T* tau)
       : m_(m), k_(k), v_(size(m, k)), v_adjoint_(size(m, k)), t_(size(k, k)), t_adjoint_(size(k, k)) {
     for (int64_t j = 0; j < k; ++j) {
+      std::fill_n(v_.data() + j * m, j, T(0));
       std::copy(a + j * lda + j, a + j * lda + m, v_.data() + j * m + j);
       v_[size(j, m + 1)] = T(1);
     }
-    adjoin(m, k, v_, v_adjoint_);
-    const std::vector<T> gram = minus(k, m, v_adjoint_, v_.data(), m);  // - V^H V
+    adjoin(m, k, v_.data(), v_adjoint_.data());
+    const std::vector<T> gram = minus(k, m, v_adjoint_.data(), v_.data(), m);  // - V^H V
     for (int64_t j = 0; j < k; ++j) {
       t_[size(j, k + 1)] = tau[j];
       for (int64_t i = 0; i < j; ++i) {  // column j: -tau_j T (V^H v_j)
@@ -354,30 +356,44 @@ class Reflectors {
         t_[size(j, k) + size(i, 1)] = tau[j] * sum;
       }
     }
-    adjoin(k, k, t_, t_adjoint_);
+    adjoin(k, k, t_.data(), t_adjoint_.data());
   }
-  // C (m, n) times the product of the reflectors or its adjoint, from the left.
-  void apply(bool adjoint, int64_t n, T* c, int64_t ldc) const {
-    const std::vector<T> w = minus(n, m_, v_adjoint_, c, ldc);
-    const std::vector<T> tw = minus(n, k_, adjoint ? t_adjoint_ : t_, w.data(), k_);
-    sweeps<T>().subtract(m_, n, k_, v_.data(), m_, tw.data(), k_, c, ldc);
+  // C (m, n), whose first `zeros` rows are zeros, times the product of the reflectors or its adjoint, from the left.
+  void apply(bool adjoint, int64_t n, T* c, int64_t ldc, int64_t zeros = 0) const {
+    add_reflected(adjoint, n, minus(n, m_ - zeros, v_adjoint_.data() + k_ * zeros, c + zeros, ldc), c, ldc);
+  }
+  // The columns [first, first + n) of the product of the reflectors, C (m, n).
+  void columns(int64_t first, int64_t n, T* c, int64_t ldc) const {
+    for (int64_t j = 0; j < n; ++j) {
+      std::fill_n(c + j * ldc, m_, T(0));
+      c[j * (ldc + 1) + first] = T(1);
+    }
+    std::vector<T> w(size(k_, n));
+    std::transform(v_adjoint_.begin() + k_ * first, v_adjoint_.begin() + k_ * (first + n), w.begin(), std::negate<T>());
+    add_reflected(false, n, w, c, ldc);
   }
 
  private:
   static size_t size(int64_t m, int64_t n) { return static_cast<size_t>(m * n); }
-  static void adjoin(int64_t m, int64_t n, const std::vector<T>& a, std::vector<T>& to) {
-    sweeps<T>().transpose(n, m, a.data(), m, to.data(), n);
-    for (T& e : to) e = conj(e);
+  static void adjoin(int64_t m, int64_t n, const T* a, T* to) {
+    sweeps<T>().transpose(n, m, a, m, to, n);
+    for (int64_t i = 0; i < m * n; ++i) to[i] = conj(to[i]);
   }
   // - A B of (k, m) and (m, n)
-  std::vector<T> minus(int64_t n, int64_t m, const std::vector<T>& a, const T* b, int64_t ldb) const {
+  std::vector<T> minus(int64_t n, int64_t m, const T* a, const T* b, int64_t ldb) const {
     std::vector<T> result(size(k_, n));
-    sweeps<T>().subtract(k_, n, m, a.data(), k_, b, ldb, result.data(), k_);
+    sweeps<T>().subtract(k_, n, m, a, k_, b, ldb, result.data(), k_);
     return result;
+  }
+  // C (m, n) plus V T W, or with the adjoint of T, for W (k, n).
+  void add_reflected(bool adjoint, int64_t n, const std::vector<T>& w, T* c, int64_t ldc) const {
+    const std::vector<T> tw = minus(n, k_, (adjoint ? t_adjoint_ : t_).data(), w.data(), k_);
+    sweeps<T>().subtract(m_, n, k_, v_.data(), m_, tw.data(), k_, c, ldc);
   }
 
   int64_t m_ = 0, k_ = 0;
-  std::vector<T> v_, v_adjoint_, t_, t_adjoint_;
+  Memory<T> v_, v_adjoint_;
+  std::vector<T> t_, t_adjoint_;
 };
 
 // The unitary factor of a QR decomposition: reflectors in blocks.
@@ -406,14 +422,17 @@ class Unitary {
   }
   // Its first n columns (m, n): LAPACK's orgqr.
   void columns(int64_t m, int64_t n, T* q, int64_t ldq) {
-    over_pieces(panels_of(n), [&](int64_t piece) {
-      const int64_t begin = piece * kPanel, end = std::min(begin + kPanel, n);
-      for (int64_t j = begin; j < end; ++j) {
-        std::fill_n(q + j * ldq, m, T(0));
-        q[j * (ldq + 1)] = T(1);
+    const int64_t pieces = panels_of(n);
+    over_pieces(pieces, [&](int64_t piece) {
+      const int64_t p = pieces - 1 - piece, begin = p * kPanel, width = std::min(kPanel, n - begin);  // most work first
+      T* c = q + begin * ldq;
+      const int64_t last = std::min(p, count() - 1);  // the later blocks leave these columns alone
+      for (int64_t j = 0; j < width; ++j) {
+        std::fill_n(c + j * ldq, last < 0 ? m : last * kPanel, T(0));
+        if (last < 0) c[j * (ldq + 1) + begin] = T(1);
       }
-      for (int64_t i = std::min(piece + 1, count()) - 1; i >= 0; --i)  // the later ones leave these columns alone
-        at(i).apply(false, end - begin, q + begin * ldq + i * kPanel, ldq);
+      if (last >= 0) at(last).columns(begin - last * kPanel, width, c + last * kPanel, ldq);
+      for (int64_t i = last - 1; i >= 0; --i) at(i).apply(false, width, c + i * kPanel, ldq, kPanel);
     });
   }
 

@@ -98,6 +98,19 @@ def test_qr_and_least_squares(dtype, n, shape):
         assert L.matrix_norm(x - expected).item() <= 1e4 * n * torch.finfo(dtype).eps * L.matrix_norm(expected).item()
 
 
+@each_dtype
+@pytest.mark.parametrize("count", [0, 31, 64, 90, 130])
+def test_products_of_fewer_reflectors_than_columns(dtype, count):
+    m, n = 150, 130
+    a, tau = random(dtype, m, n) / n, random(dtype, count, seed=1)
+    expected = np.eye(m, n, dtype=a.numpy().dtype)
+    for i in reversed(range(count)):
+        v = np.r_[np.zeros(i), 1, a.numpy()[i + 1 :, i]]
+        expected = expected - tau.numpy()[i] * np.outer(v, v.conj() @ expected)
+    q = L.householder_product(a, tau)
+    assert_small(q - torch.from_numpy(expected).to(dtype), q)
+
+
 def spectral_cases(dtype, n):
     """Matrices by what is hard in them, as arrays."""
     rng = np.random.default_rng(n)
