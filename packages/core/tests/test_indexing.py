@@ -506,3 +506,17 @@ def test_sources_that_do_not_fit(op, shapes, error):
     with pytest.raises(error):
         getattr(torch, op)(x, 0, index.to(torch.int64), src)
     assert not x.any()
+
+
+@pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.99, 1])
+@pytest.mark.parametrize("shape", [(63,), (64,), (200_000,), (70_000, 2), (3, 5, 7, 65), (1000, 1, 130), (3, 0)])
+def test_masks_of_any_share(shape, share):
+    rng = np.random.default_rng(0)
+    mask, x = rng.random(shape) < share, rng.random(shape)
+    places = torch.tensor(mask)
+    assert np.array_equal(places.nonzero().numpy(), np.argwhere(mask))
+    assert np.array_equal(torch.tensor(x)[places].numpy(), x[mask])
+    source = np.arange(x.size) * 1.0
+    expected = x.copy()
+    expected[mask] = source[: mask.sum()]
+    assert np.array_equal(torch.tensor(x).masked_scatter(places, torch.tensor(source)).numpy(), expected)

@@ -8,6 +8,9 @@
 #include "../allocator.h"
 #include "../parallel.h"
 #include "rushlight/half.h"
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace rl {
 
@@ -475,45 +478,57 @@ void each_mask_chunk(const uint8_t* mask, int64_t n, F&& f) {
   });
 }
 
-// Walks mask[begin, end), of which `count` bytes are set, in order: take(i, k) has to act where mask[i] is set, as the
-// k-th such; where it is not its effect must be harmless. It is called without a branch on the mask, which random masks
-// would mispredict, but never with k == count.
-template <class Take>
-void each_set(const uint8_t* mask, int64_t begin, int64_t end, int64_t count, Take&& take) {
-  int64_t i = begin, k = 0;
-  while (k < count && i < end) {
-    uint64_t word = 1;
-    if (i + 8 <= end) std::memcpy(&word, mask + i, 8);
-    if (!word) {
-      i += 8;
-    } else if (count - k > 8 && i + 8 <= end) {
-      for (int64_t stop = i + 8; i < stop; ++i) {
-        take(i, k);
-        k += mask[i] != 0;
-      }
-    } else {
-      take(i, k);
-      k += mask[i++] != 0;
+// One bit for each of at most 64 bytes that is set.
+uint64_t set_bits(const uint8_t* mask, int64_t n) {
+  constexpr uint64_t kSeven = 0x7f7f7f7f7f7f7f7f, kGather = 0x0102040810204080;
+  uint64_t bits = 0;
+#if defined(__SSE2__)
+  if (n == 64) {
+    for (int i = 0; i < 64; i += 16) {
+      const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(mask + i));
+      bits |= static_cast<uint64_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_setzero_si128()))) << i;
     }
+    return ~bits;
+  }
+#endif
+  for (int64_t i = 0; i < n; i += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, mask + i, std::min<int64_t>(8, n - i));
+    word = (((word & kSeven) + kSeven) | word) & ~kSeven;  // the top bit of each byte that is set
+    bits |= (word >> 7) * kGather >> 56 << i;
+  }
+  return bits;
+}
+
+// take(i, k) for each i in [begin, end) where the mask is set, as the k-th such.
+template <class Take>
+void each_set(const uint8_t* mask, int64_t begin, int64_t end, Take&& take) {
+  int64_t k = 0;
+  for (int64_t i = begin; i < end; i += 64) {
+    uint64_t bits = set_bits(mask + i, std::min<int64_t>(64, end - i));
+    if (bits == ~uint64_t{0}) {
+      for (int64_t j = 0; j < 64; ++j) take(i + j, k + j);
+      k += 64;
+      continue;
+    }
+    for (; bits != 0; bits &= bits - 1) take(i + __builtin_ctzll(bits), k++);
   }
 }
 
 }  // namespace
 
 void compress(const uint8_t* mask, int64_t n, const char* from, int64_t block, char* to) {
-  each_mask_chunk(mask, n, [&](int64_t begin, int64_t end, int64_t before, int64_t count) {
+  each_mask_chunk(mask, n, [&](int64_t begin, int64_t end, int64_t before, int64_t) {
     if (block <= 8 && !(block & (block - 1))) {
       by_size(static_cast<int>(block), [&](auto tag) {
         using T = decltype(tag);
         auto* in = reinterpret_cast<const T*>(from);
         T* out = reinterpret_cast<T*>(to) + before;
-        each_set(mask, begin, end, count, [&](int64_t i, int64_t k) { out[k] = in[i]; });
+        each_set(mask, begin, end, [&](int64_t i, int64_t k) { out[k] = in[i]; });
       });
     } else {
       char* out = to + before * block;
-      each_set(mask, begin, end, count, [&](int64_t i, int64_t k) {
-        if (mask[i]) std::memcpy(out + k * block, from + i * block, block);
-      });
+      each_set(mask, begin, end, [&](int64_t i, int64_t k) { std::memcpy(out + k * block, from + i * block, block); });
     }
   });
 }
@@ -521,13 +536,10 @@ void compress(const uint8_t* mask, int64_t n, const char* from, int64_t block, c
 void expand_mask(const uint8_t* mask, int64_t n, char* to, int itemsize, const char* from) {
   by_size(itemsize, [&](auto tag) {
     using T = decltype(tag);
-    each_mask_chunk(mask, n, [&](int64_t begin, int64_t end, int64_t before, int64_t count) {
+    each_mask_chunk(mask, n, [&](int64_t begin, int64_t end, int64_t before, int64_t) {
       auto* in = reinterpret_cast<const T*>(from) + before;
       T* out = reinterpret_cast<T*>(to);
-      each_set(mask, begin, end, count, [&](int64_t i, int64_t k) {
-        T next = in[k], old = out[i];
-        out[i] = mask[i] ? next : old;
-      });
+      each_set(mask, begin, end, [&](int64_t i, int64_t k) { out[i] = in[k]; });
     });
   });
 }
@@ -556,21 +568,18 @@ void mask_coordinates(const uint8_t* mask, int ndim, const int64_t* sizes, int64
   int64_t n = 1;
   for (int d = 0; d < ndim; ++d) n *= sizes[d];
   int64_t width = ndim ? sizes[ndim - 1] : 1;
-  each_mask_chunk(mask, n, [&](int64_t begin, int64_t end, int64_t before, int64_t count) {
-    int64_t* at = out + before * row;
-    // Row by row: the leading coordinates are the same in all of it.
-    for (int64_t line = begin / width; count && begin < end; ++line) {
-      int64_t stop = std::min(end, (line + 1) * width), set = count_set(mask + begin, stop - begin), leading[64];
-      for (int64_t d = ndim - 2, rest = line; d >= 0; rest /= sizes[d], --d) leading[d] = rest % sizes[d];
-      int64_t first = line * width;
-      each_set(mask, begin, stop, set, [&](int64_t i, int64_t k) {
-        int64_t* to = at + k * row;
-        for (int d = 0; d < ndim - 1; ++d) to[d * column] = leading[d];
-        to[(ndim - 1) * column] = i - first;
-      });
-      at += set * row;
-      begin = stop;
-    }
+  each_mask_chunk(mask, n, [&](int64_t begin, int64_t end, int64_t before, int64_t) {
+    // The leading coordinates of the row of `width` elements that begins at `first`: mostly the same, or the next ones.
+    int64_t leading[64] = {}, first = begin / width * width;
+    for (int64_t d = ndim - 2, rest = begin / width; d >= 0; rest /= sizes[d], --d) leading[d] = rest % sizes[d];
+    each_set(mask, begin, end, [&](int64_t i, int64_t k) {
+      for (; i - first >= width; first += width) {
+        for (int d = ndim - 2; d >= 0 && ++leading[d] == sizes[d]; --d) leading[d] = 0;
+      }
+      int64_t* to = out + (before + k) * row;
+      for (int d = 0; d < ndim - 1; ++d) to[d * column] = leading[d];
+      to[(ndim - 1) * column] = i - first;
+    });
   });
 }
 

@@ -894,7 +894,7 @@ def _unique(self: Any, return_inverse: bool, return_counts: bool, dim: int | Non
         values = slices[is_new if order is None else order[is_new]]
         results = [values.movedim(0, dim) if self.ndim else values]
     if return_inverse:
-        place = is_new.cumsum(0) - 1
+        place = is_new.cumsum(0).sub_(1)
         if order is not None:
             place = rushlight.zeros_like(place).scatter(0, order, place)
         results.append(place.reshape(self.shape) if dim is None else place)
