@@ -152,11 +152,16 @@ PyObject* eig_any(Call& call, const char* op, bool vectors) {
         std::vector<Real<T>> rwork(kComplex<T> ? static_cast<size_t>(2 * n) : 0);
         for (int64_t i = begin; i < end; ++i) {
           from.columns(i, copy.data());
-          info.data<int32_t>()[i] =
-              !all_finite(copy.data(), n * n)
-                  ? kNotFinite
-                  : geev<T>(as_int(n), copy.data(), values.data<C>() + i * n, vectors ? data_of<C>(v, i) : nullptr,
-                            scratch.data(), work.data(), size, rwork.data());
+          int32_t& code = info.data<int32_t>()[i];
+          code = kNotFinite;
+          if (!all_finite(copy.data(), n * n)) continue;
+          // OpenBLAS's geev does not undo the scaling that it does where elements are very large or small.
+          const Real<T> scale = unit_scale(n * n, copy.data());
+          for (T& x : copy) x *= scale;
+          C* w = values.data<C>() + i * n;
+          code = geev<T>(as_int(n), copy.data(), w, vectors ? data_of<C>(v, i) : nullptr, scratch.data(), work.data(),
+                         size, rwork.data());
+          for (int64_t k = 0; k < n; ++k) w[k] /= scale;
         }
       });
     });

@@ -447,3 +447,16 @@ def test_meta():
     assert L.lstsq(a, torch.empty(2, 4, 1, device="meta")).solution.shape == (2, 3, 1)
     assert L.eig(a[:, :3]).eigenvalues.dtype == torch.complex64
     assert torch.matrix_exp(a[:, :3]).shape == (2, 3, 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128])
+@pytest.mark.parametrize("n", [3, 12, 70])
+def test_eigenvalues_in_the_whole_range(dtype, n):
+    a = torch.randn(n, n, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    values = L.eigvals(a)
+    exponent = 100 if torch.finfo(dtype).bits == 32 else 1000
+    for power in (-exponent, exponent):
+        scale = 2.0**power
+        assert torch.equal(L.eigvals(a * scale), values * scale)
+        w, v = L.eig(a * scale)
+        assert torch.allclose(a.to(v.dtype) @ v, v * (w / scale), atol=1e-4 if exponent == 100 else 1e-11)
