@@ -318,11 +318,15 @@ struct Small {
       x.load(parts(a + at * m * n), m * n, rest, n);
       const V power = scale(x.a, m * n);
       for (int64_t j = 0; j < k; ++j) {
+        V most{};
+        for (int64_t i = j; i < m; ++i) most = larger(most, size(x(i * n + j)));
+        const V unit = power_of_two<R>(most);  // of the column, whose squares might vanish beside the matrix
+        for (int64_t i = j; i < m; ++i) x(i * n + j) = x(i * n + j) * (1 / unit);
         const S alpha = x(j * (n + 1));
         V below{};
         for (int64_t i = j + 1; i < m; ++i) below += square(x(i * n + j));
         const V imag = imaginary(alpha);
-        const M plain = (below == 0) & (imag == 0);
+        const M plain = ((below == 0) & (imag == 0)) | (most < kTiny<R> * 4);
         const V norm = root<R>(square(alpha) + below);
         const V beta = alpha.re < 0 ? norm : -norm;
         S t = (from_real<S>(beta) - alpha) * (1 / beta);
@@ -331,7 +335,7 @@ struct Small {
         v = pick(plain, S{}, v);
         tau[j] = t;
         for (int64_t i = j + 1; i < m; ++i) x(i * n + j) = x(i * n + j) * v;
-        x(j * (n + 1)) = pick(plain, alpha, from_real<S>(beta));
+        x(j * (n + 1)) = from_real<S>((plain ? alpha.re : beta) * unit);
         for (int64_t c = j + 1; c < n; ++c) reflect(x.a, m, n, j, c, x.a, n, conj(t));
       }
       for (int64_t i = 0; i < k; ++i)

@@ -460,3 +460,14 @@ def test_eigenvalues_in_the_whole_range(dtype, n):
         assert torch.equal(L.eigvals(a * scale), values * scale)
         w, v = L.eig(a * scale)
         assert torch.allclose(a.to(v.dtype) @ v, v * (w / scale), atol=1e-4 if exponent == 100 else 1e-11)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("n", [2, 3, 8, 12])
+@pytest.mark.parametrize("least", [1e-78, 1e-80, 1e-150])
+def test_qr_of_columns_whose_squares_vanish(dtype, n, least):
+    fall = torch.logspace(0, np.log10(least), n, dtype=torch.float64)
+    a = fall[:, None] * torch.randn(n, n, dtype=dtype, generator=torch.Generator().manual_seed(0)) * fall
+    Q, R = L.qr(a)
+    assert_close(Q.mH @ Q, torch.eye(n, dtype=dtype), rtol=0, atol=1e-14)
+    assert_close(Q @ R, a, rtol=0, atol=1e-14)
