@@ -197,10 +197,6 @@ namespace {
 
 }  // namespace
 
-bool requires_grad(const Tensor* t) {
-  return (t->flags & kRequiresGrad) || (t->base && (t->base->flags & kRequiresGrad) && is_inexact(t->dtype));
-}
-
 Node* grad_fn_of(Tensor* t) {
   auto* n = reinterpret_cast<Node*>(t->grad_fn);
   if (!t->base || !(t->base->flags & kRequiresGrad) || !is_inexact(t->dtype)) return n;

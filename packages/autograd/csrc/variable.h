@@ -26,7 +26,6 @@ struct AccumulateNode : Node {
 inline Meta* meta_if_any(const Tensor* t) { return reinterpret_cast<Meta*>(t->autograd); }
 Meta& meta_of(Tensor*);
 
-bool requires_grad(const Tensor*);  // also of a view whose base came to require it later
 // grad_fn, brought up to date where the base of a view was written to; null for leaves. Borrowed. Refuses
 // a view made in no_grad whose base was written to since.
 Node* grad_fn_of(Tensor*);

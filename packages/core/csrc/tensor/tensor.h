@@ -127,11 +127,6 @@ Ref<> backend_call(uint8_t type, const char* method, const char* format, ...);
 void note_origin(uint8_t type);  // to the exception that is set
 void add_tensor_attribute(const char* name, PyObject* descriptor);
 
-// Also of a view whose base came to require it, or that was made in no_grad.
-inline bool requires_grad(const Tensor* t) {
-  return (t->flags | (t->base ? t->base->flags : 0)) & kRequiresGrad && is_inexact(t->dtype);
-}
-
 extern DType g_default_dtype;
 extern thread_local Device g_default_device;
 

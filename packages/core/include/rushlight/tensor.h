@@ -73,4 +73,9 @@ struct Tensor {
   int64_t nbytes() const { return numel * itemsize(dtype); }
 };
 
+// Also of a view whose base came to require it, or that was made in no_grad.
+inline bool requires_grad(const Tensor* t) {
+  return (t->flags | (t->base ? t->base->flags : 0)) & kRequiresGrad && is_inexact(t->dtype);
+}
+
 }  // namespace rl

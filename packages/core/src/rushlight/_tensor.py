@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,14 @@ def new_tensor(self: Any, data: Any, *, dtype: Any = None, device: Any = None, r
     return _C.tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+def named_type(name: str, known: Mapping[str, Any]) -> tuple[Any, str]:
+    """What a table has for the last part of a name as "torch.cuda.FloatTensor", and the device type in it."""
+    place, _, last = name.rpartition(".")
+    if last not in known:
+        raise ValueError(f"invalid type: '{name}'. Known are torch.{', torch.'.join(sorted(known))}.")
+    return known[last], place.partition(".")[2] or "cpu"
+
+
 def type_(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The legacy name of the type, as "torch.FloatTensor"; with `dtype` the tensor converted to it."""
     if dtype is None and self.is_sparse:
@@ -112,10 +121,7 @@ def type_(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
         return f"torch.{place}{_LEGACY_NAMES[self.dtype]}Tensor"
     device_type = getattr(dtype, "device_type", self.device.type)
     if isinstance(dtype, str):
-        place, _, name = dtype.rpartition(".")
-        if name not in _LEGACY_DTYPES:
-            raise ValueError(f"invalid type: '{dtype}'. Known are torch.{', torch.'.join(sorted(_LEGACY_DTYPES))}.")
-        dtype, device_type = _LEGACY_DTYPES[name], place.partition(".")[2] or "cpu"
+        dtype, device_type = named_type(dtype, _LEGACY_DTYPES)
     device = self.device if device_type == self.device.type else device_type
     return self.to(device, getattr(dtype, "dtype", dtype))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _C
 from ._shared_memory import MappedFile
+from ._tensor import named_type
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -514,10 +515,7 @@ class TypedStorage(_Common):
             return f"torch.{'' if self.device.type == 'cpu' else self.device.type + '.'}{_TYPE_NAMES[self.dtype]}"
         device_type = getattr(dtype, "device_type", self.device.type)
         if isinstance(dtype, str):
-            place, _, name = dtype.rpartition(".")
-            if name not in LEGACY:
-                raise ValueError(f"invalid type: '{dtype}'. Known are torch.{', torch.'.join(sorted(LEGACY))}.")
-            dtype, device_type = LEGACY[name], place.partition(".")[2] or "cpu"
+            dtype, device_type = named_type(dtype, LEGACY)
         converted = self._as(dtype.dtype)
         return converted if device_type == self.device.type else converted.to(device=device_type)
 
