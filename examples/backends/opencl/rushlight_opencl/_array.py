@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
 
 from rushlight.plugin.source import Expression, Node, apply, c_type, fold_of, reduce, scatter, store
+from rushlight.plugin.strided import Strided, row_major
 
 from ._device import Device, devices
 
@@ -42,7 +44,7 @@ class Memory:
         self.readers: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
 
 
-class Array(Expression):
+class Array(Strided, Expression):
     """A window on memory, or an expression that has none yet.
 
     Attributes:
@@ -105,18 +107,6 @@ class Array(Expression):
     # -- its shape and memory
 
     @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def T(self) -> Array:
-        return self.transpose()
-
-    @property
     def real(self) -> Array:
         return self._part(0) if self.dtype.kind == "c" else self
 
@@ -133,11 +123,6 @@ class Array(Expression):
     def buffer(self) -> Any:
         return self.memory.buffer
 
-    def is_contiguous(self) -> bool:
-        """Whether the elements follow each other in memory."""
-        expected = row_major(self.shape)
-        return all(n == 1 or s == e for n, s, e in zip(self.shape, self.strides, expected, strict=True))
-
     def window(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Array:
         """A view of the same memory; `offset` counts from the first element."""
         self.compute()
@@ -150,29 +135,8 @@ class Array(Expression):
         return result
 
     def contiguous(self) -> Array:
-        """This array, or a copy where the elements are apart."""
-        return self if self.compute().is_contiguous() else self.copy()
-
-    def reshape(self, *shape: Any) -> Array:
-        shape = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        known = math.prod(n for n in shape if n >= 0)
-        shape = tuple(n if n >= 0 else self.size // max(known, 1) for n in shape)
-        if math.prod(shape) != self.size:
-            raise ValueError(f"cannot reshape array of size {self.size} into shape {shape}")
-        return self.contiguous().window(shape, row_major(shape))
-
-    def transpose(self, *axes: int) -> Array:
-        order = axes or tuple(reversed(range(self.ndim)))
-        self.compute()
-        return self.window([self.shape[d] for d in order], [self.strides[d] for d in order])
-
-    def broadcast_to(self, shape: Sequence[int]) -> Array:
-        shape, lead = tuple(shape), len(shape) - self.ndim
-        if lead < 0 or any(n not in (1, m) for n, m in zip(self.shape, shape[max(lead, 0) :], strict=True)):
-            raise ValueError(f"cannot broadcast an array of shape {self.shape} to {shape}")
-        self.compute()
-        strides = [0 if n == 1 else s for n, s in zip(self.shape, self.strides, strict=True)]
-        return self.window(shape, [0] * lead + strides)
+        """This array in memory, or a copy where the elements are apart."""
+        return super(Array, self.compute()).contiguous()
 
     # -- to and from the host
 
@@ -196,27 +160,6 @@ class Array(Expression):
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise TypeError("opencl: this array lives on the device. Copy it to the host first.")
-
-    def __bool__(self) -> bool:
-        return bool(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def __index__(self) -> int:
-        return self.get().__index__()
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __iter__(self) -> Any:
-        return (self[i] for i in range(len(self)))
 
     # -- elements
 
@@ -282,67 +225,24 @@ class Array(Expression):
             key: As NumPy takes it: numbers, slices, None, Ellipsis, arrays of integers and masks.
             computed: Asks for the places in any case.
         """
-        keys: list[Any] = []
-        for each in key if isinstance(key, tuple) else (key,):
-            each = asarray(np.asarray(each), None, self.device) if isinstance(each, list) else each
-            if isinstance(each, Array) and each.dtype == BOOL:
-                keys += nonzero(each)
-            else:
-                keys.append(each)
-        if not any(each is Ellipsis for each in keys):
-            keys.append(Ellipsis)
-        at = next(i for i, each in enumerate(keys) if each is Ellipsis)
-        named = sum(each is not None and each is not Ellipsis for each in keys)
-        if named > self.ndim:
-            raise IndexError(f"too many indices: the array has {self.ndim} dimensions, but {named} were indexed")
-        keys[at : at + 1] = [slice(None)] * (self.ndim - named)
-
-        arrays = [each for each in keys if isinstance(each, Array)]
-        shape: list[int] = []
-        strides: list[int] = []
-        steps: list[tuple[Array | int, int, int]] = []  # index, size and stride of the dimensions that arrays index
-        offset, d, front = 0, 0, None
-        apart = False
-        for k, each in enumerate(keys):
-            if each is None:
-                shape.append(1)
-                strides.append(0)
-                continue
-            n, s = self.shape[d], self.strides[d]
-            d += 1
-            if isinstance(each, slice):
-                start, stop, step = each.indices(n)
-                shape.append(len(range(start, stop, step)))
-                strides.append(s * step)
-                offset += s * start if shape[-1] else 0
-            elif isinstance(each, Array):
-                apart |= front is not None and not isinstance(keys[k - 1], Array)
-                front = len(shape) if front is None else front
-                steps.append((each, n, s))
-            else:
-                i = each.__index__()
-                if not -n <= i < n:
-                    raise IndexError(f"index {i} is out of bounds for dimension {d - 1} with size {n}")
-                offset += s * (i % n)
-        if not arrays and not computed and all(s >= 0 for s in strides):
-            return self.window(shape, strides, offset), None
+        found = self.select(key, partial(asarray, device=self.device), nonzero)
+        if found.front is None and not computed and all(s >= 0 for s in found.strides):
+            return self.window(found.shape, found.strides, found.offset), None
         self.compute()
-        chosen = np.broadcast_shapes(*(array.shape for array in arrays))
-        front = 0 if apart or front is None else front
-        rest = len(shape) - front
-        places: Any = self.offset + offset
-        for index, n, s in steps:
+        chosen = np.broadcast_shapes(*(index.shape for index, _ in found.steps))
+        front = found.front or 0
+        rest = len(found.shape) - front
+        places: Any = self.offset + found.offset
+        for index, d in found.steps:
             index = index.reshape(*index.shape, *[1] * rest) if rest else index
-            places = apply("add", Array.put_off(
-                index.shape, INT64, Node("($place({0}, {1}, FAULT) * {2})", (index, n, s), (INT64,) * 3, INT64)
-            ), places)  # fmt: skip
-        for k, (n, s) in enumerate(zip(shape, strides, strict=True)):
-            behind = len(shape) - k - 1 + (len(chosen) if k < front else 0)
+            node = Node("($place({0}, {1}, FAULT) * {2})", (index, self.shape[d], self.strides[d]), (INT64,) * 3, INT64)
+            places = apply("add", Array.put_off(index.shape, INT64, node), places)
+        for k, (n, s) in enumerate(zip(found.shape, found.strides, strict=True)):
+            behind = len(found.shape) - k - 1 + (len(chosen) if k < front else 0)
             if n > 1:
                 places = apply("add", apply("multiply", arange(n, self.device).reshape(n, *[1] * behind), s), places)
-        whole = (*shape[:front], *chosen, *shape[front:])
         places = places if isinstance(places, Array) else full((), places, INT64, self.device)
-        return self, places.broadcast_to(whole)
+        return self, places.broadcast_to((*found.shape[:front], *chosen, *found.shape[front:]))
 
     # -- reductions, as methods
 
@@ -360,15 +260,6 @@ class Array(Expression):
 
     def min(self, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Array:
         return fold("minimum", self, axis, keepdims, initial=initial)
-
-
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a contiguous array."""
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
 
 
 def asarray(value: Any, dtype: Any = None, device: Device | None = None) -> Array:

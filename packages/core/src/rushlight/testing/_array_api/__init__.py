@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from rushlight.plugin import Available, Backend, Unavailable
+from rushlight.plugin.strided import row_major
 
-from ._array import Array, Memory, row_major
+from ._array import Array, Memory
 from ._namespace import Namespace
 
 

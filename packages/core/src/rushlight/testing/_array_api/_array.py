@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ...plugin.strided import Strided
 
 if TYPE_CHECKING:
     from ._namespace import Namespace
@@ -60,7 +61,7 @@ class Memory:
         self.dtype = dtype
 
 
-class Array:
+class Array(Strided):
     """A window on memory, with NumPy's methods as far as array kernels use them.
 
     Attributes:
@@ -91,18 +92,6 @@ class Array:
         return self.memory.xp
 
     @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def T(self) -> Array:
-        return self.transpose()
-
-    @property
     def real(self) -> Array:
         return self.xp.real(self)
 
@@ -130,11 +119,6 @@ class Array:
         strides = [s * cells.itemsize for s in self.strides]
         return np.lib.stride_tricks.as_strided(cells[self.offset :], self.shape, strides)
 
-    def is_contiguous(self) -> bool:
-        """Whether the elements follow each other in memory."""
-        expected = row_major(self.shape)
-        return all(n == 1 or s == e for n, s, e in zip(self.shape, self.strides, expected, strict=True))
-
     def window(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Array:
         """A view of the same memory; `offset` counts from the first element."""
         return Array(self.memory, self.dtype, shape, strides, self.offset + offset)
@@ -143,26 +127,6 @@ class Array:
         """The elements in memory of their own."""
         return self.xp.wrap(self.values(), self.dtype)
 
-    def reshape(self, *shape: Any) -> Array:
-        shape = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        known = math.prod(n for n in shape if n >= 0)
-        shape = tuple(n if n >= 0 else self.size // max(known, 1) for n in shape)
-        if math.prod(shape) != self.size:
-            raise ValueError(f"cannot reshape array of size {self.size} into shape {shape}")
-        whole = self if self.is_contiguous() else self.copy()
-        return whole.window(shape, row_major(shape))
-
-    def transpose(self, *axes: int) -> Array:
-        order = axes or tuple(reversed(range(self.ndim)))
-        return self.window([self.shape[d] for d in order], [self.strides[d] for d in order])
-
-    def broadcast_to(self, shape: Sequence[int]) -> Array:
-        shape, lead = tuple(shape), len(shape) - self.ndim
-        if lead < 0 or any(n not in (1, m) for n, m in zip(self.shape, shape[max(lead, 0) :], strict=True)):
-            raise ValueError(f"cannot broadcast an array of shape {self.shape} to {shape}")
-        strides = [0 if n == 1 else s for n, s in zip(self.shape, self.strides, strict=True)]
-        return self.window(shape, [0] * lead + strides)
-
     # -- to the host
 
     def item(self) -> Any:
@@ -170,27 +134,6 @@ class Array:
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise TypeError(f"{self.xp.name}: this array lives on the device. Copy it to the host first.")
-
-    def __bool__(self) -> bool:
-        return bool(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def __index__(self) -> int:
-        return int(self.item().__index__())
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __iter__(self) -> Any:
-        return (self[i] for i in range(len(self)))
 
     # -- elements
 
@@ -279,65 +222,23 @@ class Array:
         Args:
             key: As NumPy takes it: numbers, slices, None, Ellipsis, arrays of integers and masks.
         """
-        keys = self._expand(key)
-        shape: list[int] = []
-        strides: list[int] = []
-        steps: list[Array] = []  # what the arrays among the keys add to the place
-        offset, d, front, apart = self.offset, 0, None, False
-        for k, each in enumerate(keys):
-            if each is None or isinstance(each, bool):
-                shape.append(1 if each is None else int(each))
-                strides.append(0)
-                continue
-            n, s = self.shape[d], self.strides[d]
-            if isinstance(each, slice):
-                start, stop, step = each.indices(n)
-                shape.append(len(range(start, stop, step)))
-                strides.append(s * step)
-                offset += s * start if shape[-1] else 0
-            elif isinstance(each, Array):
-                apart |= front is not None and not isinstance(keys[k - 1], Array)
-                front = len(shape) if front is None else front
-                steps.append(self._checked(each.astype(INT64), d) * s)
-            else:
-                offset += s * int(self._checked(each.__index__(), d))
-            d += 1
-        view = self.window(shape, strides, offset - self.offset)
-        if front is None:
+        found = self.select(key, self.xp.asarray, self.xp.nonzero)
+        view = self.window(found.shape, found.strides, found.offset)
+        if found.front is None:
             return view, None
-        front = 0 if apart else front
+        steps = [self._checked(index.astype(INT64), d) * self.strides[d] for index, d in found.steps]
         whole = sum(steps[1:], steps[0])
-        chosen = whole.shape
-        whole = whole.reshape(*chosen, *[1] * (len(shape) - front))
+        chosen, front = whole.shape, found.front
+        whole = whole.reshape(*chosen, *[1] * (view.ndim - front))
         rest = self.xp.wrap(self.xp.from_host(view.places()))
-        rest = rest.reshape(*shape[:front], *[1] * len(chosen), *shape[front:])
-        return view, whole + rest
+        return view, whole + rest.reshape(*view.shape[:front], *[1] * len(chosen), *view.shape[front:])
 
-    def _expand(self, key: Any) -> list[Any]:
-        """The parts of a key, one for each dimension beside those that add one: None, and bool for 0-d masks."""
-        keys: list[Any] = []
-        for each in key if isinstance(key, tuple) else (key,):
-            each = self.xp.asarray(each) if isinstance(each, list) else each
-            if isinstance(each, Array) and each.dtype == BOOL:
-                keys += self.xp.nonzero(each) if each.ndim else [bool(each)]
-            else:
-                keys.append(each)
-        if not any(each is Ellipsis for each in keys):
-            keys.append(Ellipsis)
-        at = next(i for i, each in enumerate(keys) if each is Ellipsis)
-        named = sum(not (each is None or each is Ellipsis or isinstance(each, bool)) for each in keys)
-        if named > self.ndim:
-            raise IndexError(f"too many indices: the array has {self.ndim} dimensions, but {named} were indexed")
-        keys[at : at + 1] = [slice(None)] * (self.ndim - named)
-        return keys
-
-    def _checked(self, index: Any, d: int) -> Any:
-        """An index or an array of them, counted from the front."""
+    def _checked(self, index: Array, d: int) -> Array:
+        """An array of indices, counted from the front."""
         n = self.shape[d]
-        outside = (index < -n) | (index >= n)
-        if outside.any() if isinstance(outside, Array) else outside:
+        if ((index < -n) | (index >= n)).any():
             raise IndexError(f"index {index} is out of bounds for dimension {d} with size {n}")
-        return self.xp.where(index < 0, index + n, index) if isinstance(index, Array) else index % n
+        return self.xp.where(index < 0, index + n, index)
 
     # -- operators
 
@@ -390,12 +291,3 @@ class Array:
 
     def min(self, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Array:
         return self.xp.min(self, axis, keepdims, initial)
-
-
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a contiguous array."""
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))

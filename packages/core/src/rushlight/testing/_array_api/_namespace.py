@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ._array import BOOL, INT64, Array, Memory, row_major
+from ...plugin.strided import row_major
+from ._array import BOOL, INT64, Array, Memory
 
 Axis = int | Sequence[int] | None
 
