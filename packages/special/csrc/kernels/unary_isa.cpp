@@ -10,7 +10,10 @@ namespace RL_ISA {
 namespace {
 
 // Passes NaN on, and keeps the square of infinity away.
-RL_INLINE double at_most(double x, double limit) { return x > limit ? limit : x; }
+template <class T>
+RL_INLINE T at_most(T x, T limit) {
+  return x > limit ? limit : x;
+}
 
 // ---- Error function and the normal distribution ----
 
@@ -28,7 +31,7 @@ struct ErfcxTable {
 template <class T, int kDivisor>
 RL_INLINE double exp_minus_square(double x) {
   if constexpr (sizeof(T) == 4) {
-    const double bounded = at_most(x, 16 * kDivisor);  // whose result is no float any more
+    const double bounded = at_most(x, 16.0 * kDivisor);  // whose result is no float any more
     return vm::exp<0, true>(-bounded * bounded / kDivisor);
   }
   const Sum2 square = product2(x, x);
@@ -41,7 +44,7 @@ struct Erfc : ErfcxTable {
   template <class T>
   static RL_MEMBER double finish(double x, double u, double v) {
     const double a = vm::abs(x);
-    const double y = exp_minus_square<T, 1>(at_most(a, 40)) * value(a, u, v);
+    const double y = exp_minus_square<T, 1>(at_most(a, 40.0)) * value(a, u, v);
     return x < 0 ? 2 - y : y;
   }
 #if defined(__AVX512F__)
@@ -57,11 +60,21 @@ struct Erfc : ErfcxTable {
 #endif
 };
 
+// grad * scale * exp(-rate x^2), the slope of the functions here and of their inverses.
+template <class T>
+RL_INLINE T times_gaussian(T grad, T x, T scale, T rate) {
+  using R = vm::Real<T>;
+  const T a = at_most(vm::abs(x), T(64)), square = a * a, lost = vm::madd(a, a, -square);
+  vm::Exp<T> e = vm::exp_reduced(vm::between(-rate * square, R::kExpLow, R::kExpHigh + 1));
+  e.q = vm::madd(1 + e.r + e.q, -rate * lost, e.q);
+  return grad * scale * vm::scale(vm::exp_fraction(e), e.n);
+}
+
 struct Erfcx : ErfcxTable {
   template <class T>
   static RL_MEMBER double finish(double x, double u, double v) {
     const double a = vm::abs(x), y = value(a, u, v);
-    const Sum2 square = product2(at_most(a, 40), at_most(a, 40));
+    const Sum2 square = product2(at_most(a, 40.0), at_most(a, 40.0));
     const double e = vm::exp<1>(square.hi);
     const double negative = e + (e < kInf ? e * square.lo : 0) - y;
     return x < 0 ? negative : y;
@@ -91,7 +104,7 @@ struct NdtrTable : ErfcxTable {
 struct Ndtr : NdtrTable {
   template <class T>
   static RL_MEMBER double finish(double x, double u, double v) {
-    const double a = vm::abs(x), y = 0.5 * exp_minus_square<T, 2>(at_most(a, 60)) * value(a, u, v);
+    const double a = vm::abs(x), y = 0.5 * exp_minus_square<T, 2>(at_most(a, 60.0)) * value(a, u, v);
     return x > 0 ? 1 - y : y;
   }
 #if defined(__AVX512F__)
@@ -111,7 +124,7 @@ struct LogNdtr : NdtrTable {
   template <class T>
   static RL_MEMBER double finish(double x, double u, double v) {
     const double a = vm::abs(x), scaled = 0.5 * value(a, u, v);
-    const double tail = exp_minus_square<T, 2>(at_most(a, 60)) * scaled;
+    const double tail = exp_minus_square<T, 2>(at_most(a, 60.0)) * scaled;
     const bool far = x < -1;
     const double y = vm::log1p(far ? scaled - 1 : x < 0 ? tail - 1 : -tail);
     return far ? vm::log(scaled) - 0.5 * x * x : y;
@@ -203,7 +216,7 @@ template <class Scaled>
 struct Unscaled : Scaled {
   template <class T>
   static RL_MEMBER double finish(double x, double u, double v) {
-    const double bounded = vm::copysign(at_most(vm::abs(x), 1000), x);
+    const double bounded = vm::copysign(at_most(vm::abs(x), 1000.0), x);
     return vm::exp<-16>(vm::abs(x)) * Scaled::template finish<T>(bounded, u > 0 ? u : 0x1p-10, v) * 0x1p16;
   }
 };
@@ -328,7 +341,7 @@ RL_INLINE Sum2 airy_phase(double x) {
 template <class T, int kDerivative, bool kHuge = false>
 RL_INLINE double airy(double x) {
   const bool positive = x > 0;
-  const double a = positive ? at_most(x, 128) : at_most(-x, 1e150), far = a < 4 ? 4 : a;
+  const double a = positive ? at_most(x, 128.0) : at_most(-x, 1e150), far = a < 4 ? 4 : a;
   Sum2 z = airy_phase(far);
   z.lo = vm::abs(z.lo) < 1 ? z.lo : 0;  // of huge phases no digit is known
   const double y = 1 / z.hi, root = vm::sqrt(vm::sqrt(far)), scale = kDerivative ? root : 1 / root;
@@ -508,6 +521,8 @@ void fill_normal(Registrar& ops) {
   add_quick<Erfinv>(ops, "special::erfinv");
   add_segmented<Erfcinv>(ops, "special::erfcinv");
   add_segmented<Ndtri>(ops, "special::ndtri");
+  ops.add<2, 2, Floats>("special::_times_gaussian",
+                        [](auto grad, auto x, const auto* p) { return times_gaussian(grad, x, p[0], p[1]); });
 }
 
 void fill_bessel(Registrar& ops) {
