@@ -158,7 +158,7 @@ PARTS = {
     *("nn::gelu_exact", "nn::gelu_exact_backward", "nn::gelu_tanh_backward"),
     *("nn::logistic", "nn::log_sigmoid", "nn::mish_backward", "nn::silu_backward", "pow.Scalar", "pow.Tensor_Scalar"),
     *("special::_airy_ai_prime", "special::_logit_backward", "special::_polygamma"),
-    *("special::_times_gaussian", "special::_trigamma"),
+    *("special::_gaussian_backward", "special::_trigamma"),
     *("special::expit", "special::modified_bessel_i0", "special::modified_bessel_i1", "special::psi"),
 }
 # Their gradients have no tails that cancel, or are finite differences (see `special._records.slope`).

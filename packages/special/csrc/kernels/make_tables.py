@@ -3,8 +3,9 @@
     python make_tables.py      # needs mpmath; some minutes
 
 A function is interpolated on each segment at Chebyshev's points and written in powers of the distance from the middle,
-so that the constant term carries almost the whole value and its rounding almost the whole error. The degree is the
-least that serves every segment of a table.
+so that the constant term carries almost the whole value and its rounding almost the whole error. That is why the middle
+moves a little, to where the value is almost a number of the type (S. Gal's accurate tables). The degree is the least
+that serves every segment of a table.
 """
 
 from __future__ import annotations
@@ -72,15 +73,39 @@ def interpolate(segment: Segment, degree: int) -> tuple[mpf, list[mpf], mpf]:
     return middle, powers, error / max(abs(v) for v in values)
 
 
-def fit(segments: list[Segment], tolerance: mpf) -> list[list[float]]:
-    """Rows of the middle and the coefficients."""
+def to_single(x: mpf) -> float:
+    return float(struct.unpack("f", struct.pack("f", x))[0])
+
+
+def recentre(middle: mpf, powers: list[mpf], width: mpf, rounded: Callable[[mpf], float]) -> list[mpf]:
+    """The row of a middle close by, whose constant term loses least by rounding."""
+
+    def lost(point: mpf) -> mpf:
+        value = mp.polyval(powers[::-1], point - middle)
+        return abs(value - rounded(value))
+
+    best = min((mpf(rounded(middle + width * k / 2**17)) for k in range(512)), key=lost)
+    shifted = powers[:]
+    for start in range(len(powers)):  # Horner's scheme gives the powers of the distance to the new middle
+        for k in range(len(powers) - 2, start - 1, -1):
+            shifted[k] += shifted[k + 1] * (best - middle)
+    return [best, *shifted]
+
+
+def fit(segments: list[Segment], tolerance: mpf, rounded: Callable[[mpf], float] | None) -> list[list[float]]:
+    """Rows of the middle and the coefficients, the constant one close to what `rounded` makes of it."""
     for degree in range(3, 24):
         rows = [interpolate(segment, degree) for segment in (segments[0], segments[-1])]
         if max(row[2] for row in rows) > tolerance:
             continue
         rows = [interpolate(segment, degree) for segment in segments]
-        if max(row[2] for row in rows) <= tolerance:
-            return [[float(middle), *map(float, powers)] for middle, powers, _ in rows]
+        if max(row[2] for row in rows) > tolerance:
+            continue
+        fitted = [[middle, *powers] for middle, powers, _ in rows]
+        if rounded:
+            widths = [high - low for _, low, high in segments]
+            fitted = [recentre(m, row, w, rounded) for (m, *row), w in zip(fitted, widths, strict=True)]
+        return [[*map(float, row)] for row in fitted]
     raise ValueError("no degree below 24 serves")
 
 
@@ -308,7 +333,7 @@ def from_two(f: Function, kind: OctaveKind) -> list[Segment]:
     return [(f, low, high) for low, high in itertools.pairwise(starts)]
 
 
-def octave_tables() -> Iterable[tuple[str, Callable[[OctaveKind], list[Segment]]]]:
+def octave_tables() -> Iterable[tuple[str, Callable[[OctaveKind], list[Segment]], tuple[OctaveKind, ...]]]:
     sqrt, half = mp.sqrt, mpf(1) / 2
 
     def erfinv(rest: mpf) -> mpf:
@@ -322,18 +347,42 @@ def octave_tables() -> Iterable[tuple[str, Callable[[OctaveKind], list[Segment]]
     def erfcx(x: mpf) -> mpf:
         return mp.exp(x * x) * mp.erfc(x)
 
-    yield "kErfinvOctaves", lambda kind: half_octaves(erfinv, 0, kind)
-    yield "kLogitOctaves", lambda kind: half_octaves(logit, -1, kind)
-    yield "kErfcxOctaves", lambda kind: from_two(erfcx, kind)
-    yield "kNdtrOctaves", lambda kind: from_two(lambda x: erfcx(x / sqrt(2)) / 2, kind)
+    yield "kErfinvOctaves", lambda kind: half_octaves(erfinv, 0, kind), OCTAVE_KINDS
+    yield "kLogitOctaves", lambda kind: half_octaves(logit, -1, kind), OCTAVE_KINDS
+    yield "kErfcxOctaves", lambda kind: from_two(erfcx, kind), OCTAVE_KINDS[1:]
+    yield "kNdtrOctaves", lambda kind: from_two(lambda x: erfcx(x / sqrt(2)) / 2, kind), OCTAVE_KINDS
 
 
 def powers_of_two(kind: OctaveKind) -> list[list[str]]:
     """2^(k / rows), and what its rounding left, relative to it."""
-    round_to = float if kind.type == "double" else lambda x: struct.unpack("f", struct.pack("f", x))[0]
+    round_to = float if kind.type == "double" else to_single
     powers = [mpf(2) ** (mpf(k) / kind.rows) for k in range(kind.rows)]
     rounded = [round_to(p) for p in powers]
     return [[repr(r) for r in rounded], [repr(float(p / r - 1)) for p, r in zip(powers, rounded, strict=True)]]
+
+
+GRID, GRID_ROWS = 128, 4096
+
+
+def erfc_grid() -> list[list[mpf]]:
+    """Erfc and minus its slope at r = k / GRID, 0 where erfc is."""
+    points = [mpf(k) / GRID for k in range(GRID_ROWS)]
+    slopes = [2 / mp.sqrt(mp.pi) * mp.exp(-r * r) if r < mpf("27.35") else mpf(0) for r in points]
+    return [[mp.erfc(r) if s else s for r, s in zip(points, slopes, strict=True)], slopes]
+
+
+def erfc_steps() -> list[list[mpf]]:
+    """Coefficients of exp(-2 w u), exp(-2 w u) u^2 and exp(-2 w u) u^4 / 2, integrated over u from 0 to 1."""
+    reach = mpf("27.35") / (2 * GRID)
+    rows = []
+    for power, degree in ((0, 9), (2, 6), (4, 3)):
+        scale = 2 if power == 4 else 1
+        f = lambda w, p=power, s=scale: mp.quad(lambda u: mp.exp(-2 * w * u) * u**p / s, [0, 1])
+        _, powers, error = interpolate((f, -reach, reach), degree)
+        if error * f(-reach) * mpf(2 * GRID) ** -power > mpf(2) ** -51:
+            raise ValueError("a step of erfc wants more terms")
+        rows.append(powers + [mpf(0)] * (9 - degree))
+    return rows
 
 
 def temme() -> list[list[mpf]]:
@@ -402,7 +451,7 @@ def write(folder: pathlib.Path) -> None:
 
     for name, segments in tables():
         for suffix, tolerance in (("Double", DOUBLE), ("Single", SINGLE)):
-            rows = fit(segments, tolerance)
+            rows = fit(segments, tolerance, float if suffix == "Double" else None)
             print(f"{name}{suffix}: {len(rows)} segments, degree {len(rows[0]) - 2}", flush=True)
             padded = len(rows) + (-len(rows) % 16 if len(rows) > 2 else 0)
             define(
@@ -410,24 +459,30 @@ def write(folder: pathlib.Path) -> None:
                 ([number(value, suffix) for value in column] for column in zip(*rows, strict=True)),
             )
         choose(name)
-    for name, segments_of in octave_tables():
-        for kind, suffix in zip(OCTAVE_KINDS, ("Double", "Single"), strict=True):
-            rows = fit(segments_of(kind), kind.tolerance)
+    for name, segments_of, kinds in octave_tables():
+        for kind in kinds:
+            suffix = "Double" if kind.type == "double" else "Single"
+            rows = fit(segments_of(kind), kind.tolerance, float if kind.type == "double" else to_single)
             print(f"{name}{suffix}: degree {len(rows[0]) - 2}", flush=True)
             define(
                 f"const OctaveTable<{kind.type}, {len(rows[0]) - 1}> {name}{suffix}",
                 ([f"{value!r}" for value in column] for column in zip(*rows, strict=True)),
             )
-        choose(name)
+        if kinds is OCTAVE_KINDS:
+            choose(name)
     for kind, suffix in zip(OCTAVE_KINDS, ("Double", "Single"), strict=True):
         define(f"const OctaveTable<{kind.type}, 1> kPowers{suffix}", powers_of_two(kind))
     choose("kPowers")
-    coefficients = temme()
-    kind = f"const double kTemme[{len(coefficients)}][{len(coefficients[0])}]"
-    header.append(f"extern {kind};  // of a^-k eta^n, DLMF 8.12.12")
-    source.append(f"{kind} = {{")
-    source += ["    {" + ", ".join(number(float(value), "") for value in row) + "}," for row in coefficients]
-    source.append("};")
+    for name, coefficients, about in (
+        ("kTemme", temme(), "of a^-k eta^n, DLMF 8.12.12"),
+        ("kErfcGrid", erfc_grid(), f"erfc and minus its slope at k / {GRID}"),
+        ("kErfcSteps", erfc_steps(), "of (r d)^n, what a step d from the grid takes for each power of d^2"),
+    ):
+        kind = f"const double {name}[{len(coefficients)}][{len(coefficients[0])}]"
+        header.append(f"extern {kind};  // {about}")
+        source.append(f"{kind} = {{")
+        source += ["    {" + ", ".join(number(float(value), "") for value in row) + "}," for row in coefficients]
+        source.append("};")
     header += ["", "}  // namespace rl", ""]
     source += ["// clang-format on", "", "}  // namespace rl", ""]
     (folder / "tables.h").write_text("\n".join(header))

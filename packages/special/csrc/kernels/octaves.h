@@ -101,11 +101,14 @@ RL_INLINE V times_exp_minus(V factor, V high, V low) {
 template <class F, class T, class Slow>
 struct Quick {
   static constexpr int64_t kLanes = 64 / sizeof(T);
+  static constexpr int64_t kAhead = 32 * kLanes;
 
   __attribute__((flatten)) static void blocks(char* out, const char* const* in, int64_t n, const void* params) {
     const T* x = reinterpret_cast<const T*>(in[0]);
     T* y = reinterpret_cast<T*>(out);
     for (int64_t i = 0; i < n; i += kLanes) {
+      __builtin_prefetch(x + i + kAhead);
+      __builtin_prefetch(y + i + kAhead, 1);
       const Vector<T> v = load(x + i);
       Vector<T> result;
       const auto rare = F::template quick<T>(v, params, result);

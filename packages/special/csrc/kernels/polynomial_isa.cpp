@@ -20,27 +20,92 @@ constexpr bool is_chebyshev(Kind k) { return k < Kind::H; }
 constexpr bool is_shifted(Kind k) { return k >= Kind::ShiftedT && k < Kind::H; }
 constexpr Kind unshifted(Kind k) { return is_shifted(k) ? Kind(int(k) - int(Kind::ShiftedT)) : k; }
 
-// V: double, or a vector of them.
-template <Kind kKind, class V>
-inline __attribute__((always_inline)) V first_degree(V x) {
+using V = Vec<double>;
+
+// x y + z, rounded once where there is an instruction for it.
+RL_MEMBER V fused(V x, V y, V z) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_pd(x, y, z);
+#elif defined(__FMA__) && defined(__AVX2__)
+  return _mm256_fmadd_pd(x, y, z);
+#elif defined(__aarch64__)
+  return vfmaq_f64(z, x, y);
+#else
+  return x * y + z;
+#endif
+}
+// x y - product, exact where `product` is x y rounded.
+RL_MEMBER V lost_by(V product, V x, V y) {
+#if defined(__FMA__) || defined(__aarch64__)
+  return fused(x, y, -product);
+#else
+  typedef int64_t Bits __attribute__((vector_size(kVecBytes)));
+  const auto high = [](V v) { return (V)((Bits)v & (Bits{} + int64_t{-0x8000000})); };
+  const V xh = high(x), xl = x - xh, yh = high(y), yl = y - yh;
+  return ((xh * yh - product) + xh * yl + xl * yh) + xl * yl;
+#endif
+}
+
+// What a recurrence loses by rounding grows with the degree; for results in double it is carried along in `lo`.
+struct Pair {
+  V hi, lo;
+  RL_MEMBER Pair(V high, V low = V{}) : hi(high), lo(low) {}
+  RL_MEMBER Pair(double x) : hi(splat(x)), lo{} {}
+};
+RL_MEMBER Pair operator*(Pair x, Pair y) {
+  const V p = x.hi * y.hi;
+  return {p, fused(x.lo, y.hi, fused(x.hi, y.lo, lost_by(p, x.hi, y.hi)))};
+}
+RL_MEMBER Pair operator-(Pair x, Pair y) {
+  const V difference = x.hi - y.hi, part = difference - x.hi;
+  return {difference, ((x.hi - (difference - part)) - (y.hi + part)) + (x.lo - y.lo)};
+}
+RL_MEMBER Pair twice(Pair x) { return {x.hi + x.hi, x.lo + x.lo}; }
+RL_MEMBER V twice(V x) { return x + x; }
+
+// Where `hi` is infinite, `lo` is NaN.
+RL_MEMBER V rounded(Pair x) {
+  const V sum = x.hi + x.lo;
+  return sum == sum ? sum : x.hi;
+}
+RL_MEMBER V rounded(V x) { return x; }
+
+template <class X>
+RL_MEMBER X quotient(X x, double k);
+template <>
+RL_MEMBER V quotient(V x, double k) {
+  return x / splat(k);
+}
+template <>
+RL_MEMBER Pair quotient(Pair x, double k) {
+  const double inverse = 1 / k, product = inverse * k;
+  const double lost = product2(inverse, k).lo;
+  return x * Pair(splat(inverse), splat(((1 - product) - lost) * inverse));
+}
+
+// X: V, or a pair of them.
+template <Kind kKind, class X>
+RL_MEMBER X first_degree(X x) {
+  const X one(splat(1.0)), minus(splat(-1.0));
   switch (unshifted(kKind)) {
     case Kind::U:
-    case Kind::H: return 2 * x;
-    case Kind::V: return 2 * x - 1;
-    case Kind::W: return 2 * x + 1;
-    case Kind::L: return 1 - x;
+    case Kind::H: return twice(x);
+    case Kind::V: return twice(x) - one;
+    case Kind::W: return twice(x) - minus;
+    case Kind::L: return one - x;
     default: return x;
   }
 }
 
 // The degree k + 1 of those of degree k and k - 1.
-template <Kind kKind, class V>
-inline __attribute__((always_inline)) V next_degree(V x, double k, V now, V before) {
-  if constexpr (is_chebyshev(kKind)) return 2 * x * now - before;
-  if constexpr (kKind == Kind::H) return 2 * (x * now - k * before);
-  if constexpr (kKind == Kind::He) return x * now - k * before;
-  if constexpr (kKind == Kind::L) return ((2 * k + 1 - x) * now - k * before) / (k + 1);
-  return ((2 * k + 1) * x * now - k * before) / (k + 1);
+template <Kind kKind, class X>
+RL_MEMBER X next_degree(X x, double k, X now, X before) {
+  const X degree(splat(k)), odd(splat(2 * k + 1));
+  if constexpr (is_chebyshev(kKind)) return twice(x) * now - before;
+  if constexpr (kKind == Kind::H) return twice(x * now - degree * before);
+  if constexpr (kKind == Kind::He) return x * now - degree * before;
+  if constexpr (kKind == Kind::L) return quotient((odd - x) * now - degree * before, k + 1);
+  return quotient(odd * x * now - degree * before, k + 1);
 }
 
 // DLMF 18.5.1 to 18.5.4, and hyperbolic beyond [-1, 1].
@@ -73,64 +138,50 @@ double chebyshev_closed(double x, double n) {
 
 constexpr double highest_sum(Kind k) { return is_chebyshev(k) ? kChebyshevSums : kMaxDegree; }
 
-// Elements of one degree, in registers.
-template <Kind kKind>
-void one_degree(double* x, double n) {
+// Vectors of elements in registers: up to the highest degree, each taken where it is asked for, or of that one degree.
+template <Kind kKind, class X, bool kOne>
+void sums(double* out, const double* x, const double* n, double highest) {
   for (int64_t i = 0; i < kBlock; i += kLanes<double>) {
-    const Vec<double> point = load(x + i);
-    Vec<double> before = splat(1.0), now = first_degree<kKind>(point);
-    for (double k = 1; k < n; ++k) {
-      const Vec<double> following = next_degree<kKind>(point, k, now, before);
+    const V point = load(x + i), degree = load(n + i), one = splat(1.0);
+    const X argument = is_shifted(kKind) ? twice(X(point)) - X(one) : X(point);
+    X before(one), now = first_degree<kKind>(argument);
+    V result = degree == 0 ? one : degree == 1 ? rounded(now) : degree < 0 ? V{} : splat(kNan);
+    for (double k = 1; k < highest; ++k) {
+      const X following = next_degree<kKind>(argument, k, now, before);
       before = now;
       now = following;
+      if constexpr (!kOne) result = degree == k + 1 ? rounded(now) : result;
     }
-    store(x + i, n == 0 ? splat(1.0) : now);
-  }
-}
-
-template <Kind kKind>
-void many_degrees(double* x, const double* n, int64_t count) {
-  constexpr double kSums = highest_sum(kKind);
-  double result[kBlock], now[kBlock], before[kBlock], highest = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    before[i] = 1;
-    now[i] = first_degree<kKind>(x[i]);
-    result[i] = n[i] == 0 ? 1 : n[i] == 1 ? now[i] : n[i] < 0 ? 0 : kNan;
-    highest = n[i] > highest && n[i] <= kSums ? n[i] : highest;
-  }
-  for (double k = 1; k < highest; ++k) {
-#pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) {
-      const double following = next_degree<kKind>(x[i], k, now[i], before[i]);
-      before[i] = now[i];
-      now[i] = following;
-      result[i] = n[i] == k + 1 ? following : result[i];
-    }
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    if constexpr (is_chebyshev(kKind)) result[i] = n[i] > kSums ? chebyshev_closed<kKind>(x[i], n[i]) : result[i];
-    x[i] = result[i];
+    store(out + i, kOne && highest > 1 ? rounded(now) : result);
   }
 }
 
 template <Kind kKind, class T>
 void block(T* out, const T* points, const T* degrees, int64_t count) {
-  double x[kBlock] = {}, n[kBlock];
+  using X = std::conditional_t<sizeof(T) == 8, Pair, V>;
+  constexpr double kSums = highest_sum(kKind);
+  double x[kBlock] = {}, n[kBlock] = {}, result[kBlock];
   int64_t others = 0;
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) {
-    const double point = points[i];
-    x[i] = is_shifted(kKind) ? 2 * point - 1 : point;
+    x[i] = points[i];
     n[i] = vm::trunc(static_cast<double>(degrees[i]));
     others += degrees[i] != degrees[0];
   }
-  if (others == 0 && n[0] >= 0 && n[0] <= highest_sum(kKind)) {
-    one_degree<kKind>(x, n[0]);
+  if (others == 0) {
+    sums<kKind, X, true>(result, x, n, n[0] <= kSums ? n[0] : 0);
   } else {
-    many_degrees<kKind>(x, n, count);
+    double highest = 0;
+    for (int64_t i = 0; i < count; ++i) highest = n[i] > highest && n[i] <= kSums ? n[i] : highest;
+    sums<kKind, X, false>(result, x, n, highest);
+  }
+  if (is_chebyshev(kKind) && (others != 0 || n[0] > kSums)) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (n[i] > kSums) result[i] = chebyshev_closed<kKind>(is_shifted(kKind) ? 2 * x[i] - 1 : x[i], n[i]);
+    }
   }
 #pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(x[i]);
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(result[i]);
 }
 
 template <Kind kKind, class T>

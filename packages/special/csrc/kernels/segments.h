@@ -141,12 +141,15 @@ void add_segmented(Registrar& ops, const char* op) {
   ops.kernel<Segmented<F, Measure, double>, double>(op);
 }
 
-// x y = hi + lo, by T. Dekker's splitting.
+// x y = hi + lo, by T. Dekker's splitting where no instruction gives what a product lost.
 struct Sum2 {
   double hi, lo;
 };
 RL_INLINE double high_half(double x) { return vm::from_bits<double>(vm::bits(x) & 0xfffffffff8000000u); }
 RL_INLINE Sum2 product2(double x, double y) {
+#if defined(__FMA__) || defined(__aarch64__)
+  return {x * y, vm::madd(x, y, -(x * y))};
+#endif
   const double p = x * y, xh = high_half(x), xl = x - xh, yh = high_half(y), yl = y - yh;
   return {p, ((xh * yh - p) + xh * yl + xl * yh) + xl * yl};
 }

@@ -155,10 +155,7 @@ extern const OctaveTable<double, 15> kLogitOctavesDouble;
 extern const OctaveTable<float, 8> kLogitOctavesSingle;
 template <class T>
 inline constexpr const auto& kLogitOctaves = for_type<T>(kLogitOctavesDouble, kLogitOctavesSingle);
-extern const OctaveTable<double, 15> kErfcxOctavesDouble;
 extern const OctaveTable<float, 7> kErfcxOctavesSingle;
-template <class T>
-inline constexpr const auto& kErfcxOctaves = for_type<T>(kErfcxOctavesDouble, kErfcxOctavesSingle);
 extern const OctaveTable<double, 14> kNdtrOctavesDouble;
 extern const OctaveTable<float, 7> kNdtrOctavesSingle;
 template <class T>
@@ -168,5 +165,7 @@ extern const OctaveTable<float, 1> kPowersSingle;
 template <class T>
 inline constexpr const auto& kPowers = for_type<T>(kPowersDouble, kPowersSingle);
 extern const double kTemme[13][16];  // of a^-k eta^n, DLMF 8.12.12
+extern const double kErfcGrid[2][4096];  // erfc and minus its slope at k / 128
+extern const double kErfcSteps[3][10];  // of (r d)^n, what a step d from the grid takes for each power of d^2
 
 }  // namespace rl

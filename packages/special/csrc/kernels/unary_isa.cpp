@@ -1,6 +1,8 @@
 // Special functions of one variable.
 #include <rushlight/loop.h>
 
+#include <iterator>
+
 #include "kernels.h"
 #include "octaves.h"
 #include "segments.h"
@@ -40,6 +42,25 @@ RL_INLINE double exp_minus_square(double x) {
   return vm::scale(vm::exp_fraction(e), e.n);
 }
 
+#if defined(__AVX512F__)
+// For 0 <= a < 32: erfc(r + d) = erfc(r) + erfc'(r) d s at the closest r of a grid, where s is the integral of
+// exp(-2 r d u) exp(-d^2 u^2) over u from 0 to 1, and the second factor three terms of its series.
+RL_INLINE __m512d erfc_from_grid(__m512d a) {
+  using namespace octaves;
+  const __m512d shift = filled(0x1.8p45, a), shifted = a + shift, r = shifted - shift, d = a - r;
+  const __m512i row = _mm512_and_si512(bits(shifted), _mm512_set1_epi64(std::size(kErfcGrid[0]) - 1));
+  const __m512d value = _mm512_i64gather_pd(row, kErfcGrid[0], 8), slope = _mm512_i64gather_pd(row, kErfcGrid[1], 8);
+  const __m512d w = r * d, square = d * d;
+  const auto series = [&](const double* c, int degree) __attribute__((always_inline)) {
+    __m512d y = filled(c[degree], w);
+    for (int k = degree - 1; k >= 0; --k) y = madd(y, w, filled(c[k], w));
+    return y;
+  };
+  const __m512d rest = madd(square, series(kErfcSteps[2], 3), -series(kErfcSteps[1], 6));
+  return madd(-slope * d, madd(square, rest, series(kErfcSteps[0], 9)), value);
+}
+#endif
+
 struct Erfc : ErfcxTable {
   template <class T>
   static RL_MEMBER double finish(double x, double u, double v) {
@@ -51,9 +72,14 @@ struct Erfc : ErfcxTable {
   template <class T, class V>
   static RL_MEMBER auto quick(V x, const void*, V& result) {
     using namespace octaves;
-    const V a = smaller(filled(T(sizeof(T) == 8 ? 27.3 : 10.5), x), abs(x)), square = a * a;
-    const V scaled = on_part(kErfcxOctaves<T>, row_of<sizeof(T) == 8 ? 2 : 3>(a + 2), a);
-    const V y = times_exp_minus<T>(scaled, square, madd(a, a, -square));
+    const V a = smaller(filled(T(sizeof(T) == 8 ? 27.3 : 10.5), x), abs(x));
+    V y;
+    if constexpr (sizeof(T) == 8) {
+      y = erfc_from_grid(a);
+    } else {
+      const V square = a * a, scaled = on_part(kErfcxOctavesSingle, row_of<3>(a + 2), a);
+      y = times_exp_minus<T>(scaled, square, madd(a, a, -square));
+    }
     result = select(negative(x), 2 - y, y);
     return negative(x) & 0;
   }
@@ -62,7 +88,7 @@ struct Erfc : ErfcxTable {
 
 // grad * scale * exp(-rate x^2), the slope of the functions here and of their inverses.
 template <class T>
-RL_INLINE T times_gaussian(T grad, T x, T scale, T rate) {
+RL_INLINE T gaussian_backward(T grad, T x, T scale, T rate) {
   using R = vm::Real<T>;
   const T a = at_most(vm::abs(x), T(64)), square = a * a, lost = vm::madd(a, a, -square);
   vm::Exp<T> e = vm::exp_reduced(vm::between(-rate * square, R::kExpLow, R::kExpHigh + 1));
@@ -521,8 +547,8 @@ void fill_normal(Registrar& ops) {
   add_quick<Erfinv>(ops, "special::erfinv");
   add_segmented<Erfcinv>(ops, "special::erfcinv");
   add_segmented<Ndtri>(ops, "special::ndtri");
-  ops.add<2, 2, Floats>("special::_times_gaussian",
-                        [](auto grad, auto x, const auto* p) { return times_gaussian(grad, x, p[0], p[1]); });
+  ops.add<2, 2, Floats>("special::_gaussian_backward",
+                        [](auto grad, auto x, const auto* p) { return gaussian_backward(grad, x, p[0], p[1]); });
 }
 
 void fill_bessel(Registrar& ops) {

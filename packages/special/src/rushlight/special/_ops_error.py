@@ -12,16 +12,16 @@ from ._records import far_slope, library, unary
 _SLOPE = 2 / math.sqrt(math.pi)  # of erf at 0
 _DENSITY = 1 / math.sqrt(2 * math.pi)  # of the normal distribution at 0
 
-_times_gaussian = (
+_gaussian_backward = (
     Op(
-        "special::_times_gaussian(Tensor grad_output, Tensor self, float scale, float rate) -> Tensor",
+        "special::_gaussian_backward(Tensor grad_output, Tensor self, float scale, float rate) -> Tensor",
         family=pointwise("float"),
         method=False,
         out=False,
     )
     .array(lambda xp, grad, x, scale, rate: grad * scale * xp.exp(-rate * xp.clip(x, -64, 64) ** 2))
     .grad(
-        grad_output="_times_gaussian(grad, self, scale, rate)",
+        grad_output="_gaussian_backward(grad, self, scale, rate)",
         self="grad * result * (-2 * rate) * where(result == 0, 0, self)",
     )
     .samples(lambda make, dtype: (Sample((make(3, 4), make(3, 4), 2.0, rate)) for rate in (0.5, -0.5)))
@@ -31,7 +31,7 @@ erf = unary(
     "erf",
     "Error function, 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.",
     (-3, 3),
-    f"_times_gaussian(grad, self, {_SLOPE!r}, 1)",
+    f"_gaussian_backward(grad, self, {_SLOPE!r}, 1)",
     "rushlight.tensor([0.0, 1.0]) -> tensor([0.0000, 0.8427])",
     aliases=("erf",),
     inplace=True,
@@ -40,7 +40,7 @@ erfc = unary(
     "erfc",
     "Complementary error function 1 - erf(x), to full relative accuracy where it is small.",
     (-3, 3),
-    f"_times_gaussian(grad, self, {-_SLOPE!r}, 1)",
+    f"_gaussian_backward(grad, self, {-_SLOPE!r}, 1)",
     "rushlight.tensor([0.0, 1.0]) -> tensor([1.0000, 0.1573])",
     aliases=("erfc",),
     inplace=True,
@@ -74,7 +74,7 @@ erfinv = unary(
     "erfinv",
     "Inverse of erf on [-1, 1]; infinite at the ends, NaN outside.",
     (-0.95, 0.95),
-    f"_times_gaussian(grad, result, {1 / _SLOPE!r}, -1)",
+    f"_gaussian_backward(grad, result, {1 / _SLOPE!r}, -1)",
     "rushlight.tensor([0.0, 0.5, -1.0]) -> tensor([0.0000, 0.4769,   -inf])",
     aliases=("erfinv",),
     inplace=True,
@@ -84,14 +84,14 @@ erfcinv = unary(
     "erfcinv",
     "Inverse of erfc on [0, 2].",
     (0.05, 1.95),
-    f"_times_gaussian(grad, result, {-1 / _SLOPE!r}, -1)",
+    f"_gaussian_backward(grad, result, {-1 / _SLOPE!r}, -1)",
     "rushlight.tensor([1.0, 1e-20]) -> tensor([0.0000, 6.6016])",
 )
 ndtr = unary(
     "ndtr",
     "Distribution function of the standard normal distribution.",
     (-4, 4),
-    f"_times_gaussian(grad, self, {_DENSITY!r}, 0.5)",
+    f"_gaussian_backward(grad, self, {_DENSITY!r}, 0.5)",
     "rushlight.tensor([-30.0, 0.0, 1.0], dtype=rushlight.float64)"
     " -> tensor([4.9067e-198, 5.0000e-01, 8.4134e-01], dtype=torch.float64)",
 )
@@ -99,7 +99,7 @@ ndtri = unary(
     "ndtri",
     "Quantile of the standard normal distribution, the inverse of `ndtr`.",
     (0.05, 0.95),
-    f"_times_gaussian(grad, result, {1 / _DENSITY!r}, -0.5)",
+    f"_gaussian_backward(grad, result, {1 / _DENSITY!r}, -0.5)",
     "rushlight.tensor([0.025, 0.5, 1.0]) -> tensor([-1.9600,  0.0000,     inf])",
 )
 log_ndtr = unary(
