@@ -42,6 +42,18 @@ def test_norm_does_not_leave_the_range():
     assert torch.zeros(3, dtype=torch.float64).norm().item() == 0
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("n", [1, 7, 16, 33, 64, 1000, 1025, 5000])
+def test_norms_of_rows_of_every_size(dtype, n):
+    scales = [1, 0, 1e-30, 1e30, 1e-42, 1, 3e36, 1e-19, np.nan, np.inf] * 4
+    with np.errstate(invalid="ignore"):
+        rows = (np.random.default_rng(0).random((40, n)) * np.asarray(scales)[:, None]).astype(str(dtype)[-7:])
+    expected = np.sqrt((rows.astype(np.longdouble) ** 2).sum(1)).astype(rows.dtype)
+    np.testing.assert_allclose(torch.from_numpy(rows).norm(dim=1).numpy(), expected, rtol=1e-6, atol=2e-45)
+    each = [torch.from_numpy(row).norm().item() for row in rows]
+    np.testing.assert_allclose(each, expected, rtol=1e-6, atol=2e-45)
+
+
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
 def test_norms_take_the_magnitudes_of_abs(dtype):
     # The gradient of the largest magnitude looks for the elements that are equal to it.

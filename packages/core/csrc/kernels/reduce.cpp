@@ -277,8 +277,12 @@ void Reduction::run_rows(int64_t work) const {
     alignas(64) char acc[kAtOnce * kMaxAcc];
     for (int64_t i = begin; i < end; i += kAtOnce) {
       const int64_t n = std::min(kAtOnce, end - i);
-      for (int64_t r = 0; r < n; ++r)
-        kernel_.row(in_ + (i + r) * rows.stride, inner.size, 0, acc + r * kernel_.acc_size, params_);
+      if (kernel_.rows != nullptr) {
+        kernel_.rows(in_ + i * rows.stride, n, rows.stride, inner.size, acc, params_);
+      } else {
+        for (int64_t r = 0; r < n; ++r)
+          kernel_.row(in_ + (i + r) * rows.stride, inner.size, 0, acc + r * kernel_.acc_size, params_);
+      }
       char* second = params_.second ? params_.second + i * itemsize(kernel_.in) : nullptr;
       kernel_.finish(acc, n, out_ + i * itemsize(kernel_.out), second, params_);
     }

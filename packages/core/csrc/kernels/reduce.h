@@ -53,6 +53,8 @@ struct ReduceKernel {
   // Both overwrite `acc`; n = 0 gives the identity. n is at most kReduceRow, or kReduceRows rows `row_stride` bytes
   // apart.
   void (*row)(const void* v, int64_t n, int64_t start, void* acc, const ReduceParams&) = nullptr;
+  // `rows` rows of n <= kReduceRow elements, to as many accumulators. Null: `row` of each does.
+  void (*rows)(const void* v, int64_t rows, int64_t row_stride, int64_t n, void* acc, const ReduceParams&) = nullptr;
   void (*columns)(const void* v, int64_t n, int64_t row_stride, int64_t m, int64_t start, void* acc,
                   const ReduceParams&) = nullptr;
   void (*merge)(void* acc, const void* later, int64_t m) = nullptr;

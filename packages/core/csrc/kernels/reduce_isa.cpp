@@ -245,38 +245,88 @@ typename Op::Acc fold(const typename Op::W* v, int64_t n, double p) {
   return lanes[0];
 }
 
-// The same for sums of floats, or of their squares, in vectors, which the compiler would take apart at the ends of a
-// row.
+template <class T>
+struct SquaresOf : SumOf<T> {  // in their own type
+  static T map(T v, double) { return v * v; }
+};
+
+// Sums of floats, or of their squares, in vectors, which the compiler would take apart at the ends of a row.
 template <class Op>
-typename Op::Acc sum_of(const typename Op::W* v, int64_t n) {
+struct Lanes {
   using T = typename Op::W;
   using Acc = typename Op::Acc;
-  constexpr bool kSquares = std::is_same_v<Op, Norm2Of<T>>;
-  constexpr int kWidth = 64 / sizeof(Acc);
+  static constexpr int kWidth = 64 / sizeof(Acc);
   typedef T Input __attribute__((vector_size(kWidth * sizeof(T))));
   typedef Acc Vector __attribute__((vector_size(64)));
-  typedef std::conditional_t<sizeof(Acc) == 4, int32_t, int64_t> Lane;
-  typedef Lane Lanes __attribute__((vector_size(64)));
-  if (n < kWidth) return fold<Op>(v, n, 0);
-  const auto at = [v](int64_t i) {
+  typedef std::conditional_t<sizeof(Acc) == 4, int32_t, int64_t> Index;
+  typedef Index Indices __attribute__((vector_size(64)));
+
+  static Vector mapped(const T* v) {
     Input in;
-    __builtin_memcpy(&in, v + i, sizeof in);
+    __builtin_memcpy(&in, v, sizeof in);
     const Vector x = __builtin_convertvector(in, Vector);
-    return kSquares ? x * x : x;
-  };
-  Vector sums[4] = {};
-  int64_t i = 0;
-  for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
-    for (int k = 0; k < 4; ++k) sums[k] += at(i + k * kWidth);
+    return std::is_same_v<Op, SumOf<T>> ? x : x * x;
   }
-  for (; i + kWidth <= n; i += kWidth) sums[0] += at(i);
-  // The last vector once more, without what is counted already.
-  Lanes lane;
-  for (int k = 0; k < kWidth; ++k) lane[k] = k;
-  sums[1] += lane >= static_cast<Lane>(kWidth - (n - i)) ? at(n - kWidth) : Vector{};
-  Vector sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  for (Lane half = kWidth / 2; half >= 1; half /= 2) sum += __builtin_shuffle(sum, (lane + half) & (kWidth - 1));
-  return sum[0];
+
+  static Indices counted() {
+    Indices lane;
+    for (int k = 0; k < kWidth; ++k) lane[k] = k;
+    return lane;
+  }
+
+  // One vector of sums of n >= kWidth elements.
+  static Vector of(const T* v, int64_t n) {
+    Vector sums[4] = {};
+    int64_t i = 0;
+    for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
+      for (int k = 0; k < 4; ++k) sums[k] += mapped(v + i + k * kWidth);
+    }
+    for (; i + kWidth <= n; i += kWidth) sums[0] += mapped(v + i);
+    // The last vector once more, without what is counted already.
+    if (i < n) sums[1] += counted() >= static_cast<Index>(kWidth - (n - i)) ? mapped(v + n - kWidth) : Vector{};
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+
+  static Acc folded(Vector sum) {
+    const Indices lane = counted();
+    for (Index half = kWidth / 2; half >= 1; half /= 2) sum += __builtin_shuffle(sum, (lane + half) & (kWidth - 1));
+    return sum[0];
+  }
+
+  // `folded` of kWidth vectors at once, by halves: the sums of two vectors make one.
+  template <int kHalf = kWidth / 2>
+  static Vector folded_each(Vector* sums) {
+    const Indices lane = counted(), within = lane % (kWidth / 2);
+    const Indices from = within / kHalf * (2 * kHalf) + within % kHalf + lane / (kWidth / 2) * kWidth;
+    for (int k = 0; k < kHalf; ++k) {
+      const Vector a = sums[2 * k], b = sums[2 * k + 1];
+      sums[k] = __builtin_shuffle(a, b, from) + __builtin_shuffle(a, b, from + kHalf);
+    }
+    if constexpr (kHalf > 1) {
+      return folded_each<kHalf / 2>(sums);
+    } else {
+      return sums[0];
+    }
+  }
+};
+
+template <class Op>
+typename Op::Acc sum_of(const typename Op::W* v, int64_t n) {
+  return n < Lanes<Op>::kWidth ? fold<Op>(v, n, 0) : Lanes<Op>::folded(Lanes<Op>::of(v, n));
+}
+
+// Squares of floats are summed as floats, so many at a time, where none that counts can have left their range.
+constexpr int64_t kFloatSquares = 1024;
+bool in_range(float sum) { return (sum > 0x1p-80f) & (sum < INFINITY); }
+
+double sum_of_squares(const float* v, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i += kFloatSquares) {
+    const int64_t m = n - i < kFloatSquares ? n - i : kFloatSquares;
+    const float part = sum_of<SquaresOf<float>>(v + i, m);
+    sum += in_range(part) ? part : sum_of<Norm2Of<float>>(v + i, m);
+  }
+  return sum;
 }
 
 template <class Op, class... Those>
@@ -285,7 +335,9 @@ constexpr bool kIsAny = (std::is_same_v<Op, Those> || ...);
 template <class Op>
 void row(const void* v, int64_t n, int64_t, void* acc, const ReduceParams& params) {
   using W = typename Op::W;
-  if constexpr (kIsAny<Op, SumOf<float>, SumOf<double>, Norm2Of<float>, Norm2Of<double>>) {
+  if constexpr (std::is_same_v<Op, Norm2Of<float>>) {
+    *static_cast<double*>(acc) = sum_of_squares(static_cast<const float*>(v), n);
+  } else if constexpr (kIsAny<Op, SumOf<float>, SumOf<double>, Norm2Of<double>>) {
     *static_cast<typename Op::Acc*>(acc) = sum_of<Op>(static_cast<const W*>(v), n);
   } else {
     *static_cast<typename Op::Acc*>(acc) = fold<Op>(static_cast<const W*>(v), n, params.p);
@@ -295,6 +347,30 @@ void row(const void* v, int64_t n, int64_t, void* acc, const ReduceParams& param
 template <class W>
 const W* row_of(const void* v, int64_t r, int64_t stride) {
   return reinterpret_cast<const W*>(static_cast<const char*>(v) + r * stride);
+}
+
+// Many short rows: the lanes of several are folded together.
+template <class Op, class Partial = Op>
+void sum_rows(const void* v, int64_t rows, int64_t row_stride, int64_t n, void* out, const ReduceParams& params) {
+  using W = typename Op::W;
+  using L = Lanes<Partial>;
+  auto* acc = static_cast<typename Op::Acc*>(out);
+  int64_t r = 0;
+  if (n >= L::kWidth && n <= kFloatSquares) {
+    for (; r + L::kWidth <= rows; r += L::kWidth) {
+      typename L::Vector sums[L::kWidth];
+      for (int k = 0; k < L::kWidth; ++k) sums[k] = L::of(row_of<W>(v, r + k, row_stride), n);
+      const typename L::Vector folded = L::folded_each(sums);
+      bool good = true;
+      if constexpr (!std::is_same_v<Op, Partial>) {
+        for (int k = 0; k < L::kWidth; ++k) good &= in_range(folded[k]);
+      }
+      for (int k = 0; k < L::kWidth; ++k) acc[r + k] = folded[k];
+      if (good) continue;
+      for (int k = 0; k < L::kWidth; ++k) row<Op>(row_of<W>(v, r + k, row_stride), n, 0, acc + r + k, params);
+    }
+  }
+  for (; r < rows; ++r) row<Op>(row_of<W>(v, r, row_stride), n, 0, acc + r, params);
 }
 
 template <class Op>
@@ -319,8 +395,9 @@ void merge(void* acc, const void* later, int64_t m) {
 
 template <class Op, class Out>
 void finish(const void* acc, int64_t m, char* out, char*, const ReduceParams& params) {
-  const auto* a = static_cast<const typename Op::Acc*>(acc);
-  for (int64_t j = 0; j < m; ++j) store(Op::finish(a[j], params), reinterpret_cast<Out*>(out) + j);
+  const auto* __restrict a = static_cast<const typename Op::Acc*>(acc);
+  Out* __restrict results = reinterpret_cast<Out*>(out);
+  for (int64_t j = 0; j < m; ++j) store(Op::finish(a[j], params), results + j);
 }
 
 // ---- Counts: in integers as wide as the elements, which the bounded size of a block allows ----
@@ -561,6 +638,8 @@ ReduceKernel& add(ReduceTable& table, Reduce reduce) {
   k.acc_size = sizeof(typename Op::Acc);
   k.out = dtype_of<Out>();
   k.row = row<Op>;
+  if constexpr (kIsAny<Op, SumOf<float>, SumOf<double>, Norm2Of<double>>) k.rows = sum_rows<Op>;
+  if constexpr (std::is_same_v<Op, Norm2Of<float>>) k.rows = sum_rows<Op, SquaresOf<float>>;
   k.columns = columns<Op>;
   k.merge = merge<Op>;
   k.finish = finish<Op, Out>;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "../kernels/copy.h"
 #include "ops.h"
@@ -303,6 +304,13 @@ PyObject* var_kernel(Call& c) {
 // Squares of doubles overflow and underflow long before their norm does: there it is taken again, of the input times a
 // power of two.
 void rescue_range(const Call& c, Tensor* in, uint64_t mask, Tensor* out) {
+  constexpr double kLeast = 0x1p-480, kMost = std::numeric_limits<double>::max();
+  double least = 0, most = 0;  // NaN where there is one
+  reduce_memory(find_reduce(Reduce::Amin, DType::Float64), out->data, out, all_dims(out->ndim),
+                reinterpret_cast<char*>(&least), {});
+  reduce_memory(find_reduce(Reduce::Amax, DType::Float64), out->data, out, all_dims(out->ndim),
+                reinterpret_cast<char*>(&most), {});
+  if (least >= kLeast && most <= kMost) return;
   auto* norms = reinterpret_cast<double*>(out->data);
   const auto rescue = [&](double scale, bool (*left_range)(double)) {
     if (std::none_of(norms, norms + out->numel, left_range)) return;
@@ -314,8 +322,8 @@ void rescue_range(const Call& c, Tensor* in, uint64_t mask, Tensor* out) {
     for (int64_t i = 0; i < out->numel; ++i)
       if (left_range(norms[i])) norms[i] = reinterpret_cast<const double*>(again->data)[i] / scale;
   };
-  rescue(0x1p-600, [](double norm) { return std::isinf(norm); });
-  rescue(0x1p+600, [](double norm) { return norm < 0x1p-480; });
+  rescue(0x1p-600, [](double norm) { return norm > kMost; });
+  rescue(0x1p+600, [](double norm) { return norm < kLeast; });
 }
 
 // So do powers: there the norm is taken of the elements over the largest.
