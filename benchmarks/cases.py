@@ -58,7 +58,19 @@ def cases(torch: Any) -> dict[str, Callable[[], object]]:
     table["grad/jacobian_256"] = lambda: jacobian(lambda x: (x @ square).tanh(), vector, vectorize=True)
     table["train/mlp_784-256-10_b64"] = training_step(torch)
     table["train/conv_8x8_b64"] = convolution_step(torch)
-    return table | files(torch) | distributions(torch)
+    return table | tiny_matrices(torch) | files(torch) | distributions(torch)
+
+
+def tiny_matrices(torch: Any) -> dict[str, Callable[[], object]]:
+    """Batches of 10,000 3x3 matrices."""
+    table: dict[str, Callable[[], object]] = {}
+    for dtype in (torch.float32, torch.float64, torch.complex128):
+        a = torch.randn(10_000, 3, 3, dtype=dtype)
+        hermitian = a + a.mH
+        for name, of in (("inv", a), ("det", a), ("eigh", hermitian), ("svd", a)):
+            function = getattr(torch.linalg, name)
+            table[f"linalg/{name}_{str(dtype)[6:]}_10000x3x3"] = lambda function=function, of=of: function(of)
+    return table
 
 
 def files(torch: Any) -> dict[str, Callable[[], object]]:
