@@ -246,7 +246,7 @@ def test_manipulation(dtype):
     check("broadcast_arrays", a, b[:1])
     check("tile", a, (2, 1, 2))
     check("repeat", a, 2)
-    check("repeat", a, np.array([1, 2]), axis=0)
+    check("repeat", a, np.array([1, 2], np.int8), axis=0)
     check("take", a, np.array([2, 0]), axis=1)
     check("take_along_axis", a, np.array([[2, 0], [1, 1]]), axis=1)
     check("tril", a, k=1)
@@ -289,6 +289,13 @@ def test_special_values_and_signs_of_zero(name, dtype):
         np.testing.assert_array_equal(np.signbit(result.numpy())[zero], np.signbit(expected)[zero])
 
 
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_results_of_complex_zeros(dtype):
+    zeros = xp.asarray([complex(re, im) for re in (0.0, -0.0) for im in (0.0, -0.0)], dtype=getattr(xp, dtype))
+    assert [str(z) for z in xp.sign(zeros).tolist()] == ["0j"] * 4
+    assert [str(z) for z in xp.expm1(zeros).tolist()] == ["0j", "-0j"] * 2
+
+
 @pytest.mark.parametrize("dtype", REAL)
 def test_clip(dtype):
     a = values(dtype, (3, 4), special=False)
@@ -304,7 +311,7 @@ def test_creation():
         check("full", (2,), 1, dtype=dtype)
         check("eye", 3, 4, k=1, dtype=dtype)
         check("eye", 3, k=-9, dtype=dtype)
-    for arguments in ((3,), (1, 4), (5, 1, -2), (0, 1, 0.25), (3, 1), (1, 3, -1)):
+    for arguments in ((3,), (1, 4), (5, 1, -2), (0, 1, 0.25), (3, 1), (1, 3, -1), (0.0,), (0, -1.0), (2, 1, 0.5)):
         expected = np.arange(*arguments)
         compare(xp.arange(*arguments), expected.astype(np.float32) if expected.dtype == np.float64 else expected)
     for endpoint in (False, True):
@@ -316,7 +323,8 @@ def test_creation():
     assert xp.full((2,), True).dtype == xp.bool
     assert xp.full((), 1).dtype == xp.int64
     assert xp.asarray([1.0, 2]).dtype == xp.float32
-    assert xp.meshgrid() == ()
+    assert xp.meshgrid() == []
+    assert isinstance(xp.meshgrid(xp.ones(2), xp.ones(3)), list)
 
 
 def test_asarray_reads_buffers_by_their_format():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,9 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     if stop is None:
         start, stop = 0, start
     if (stop - start) * step <= 0:  # PyTorch refuses bounds that run against the step
-        stop = start
+        if dtype is None:
+            dtype = torch.int64 if isinstance(start + stop + step, Integral) else torch.get_default_dtype()
+        return torch.empty(0, dtype=dtype, device=device)
     return torch.arange(start, stop, step, dtype=dtype, device=device)
 
 
@@ -79,6 +82,6 @@ def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Any = None
     return torch.full((shape,) if isinstance(shape, int) else shape, fill_value, dtype=dtype, device=device)
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
     """Coordinate arrays of 1-d arrays, with the first two dimensions swapped for `indexing="xy"`."""
-    return torch.meshgrid(*arrays, indexing=indexing) if arrays else ()
+    return list(torch.meshgrid(*arrays, indexing=indexing)) if arrays else []

@@ -83,8 +83,14 @@ def remainder(x1: Any, x2: Any, /) -> Any:
 def sign(x: Any, /) -> Any:
     """-1, 0 or 1, and NaN of NaN; of complex numbers x / abs(x), and 0 of 0."""
     if x.is_complex():
-        return torch.sgn(x)
+        return torch.where(x == 0, 0, torch.sgn(x))  # sgn keeps the signs of zeros
     return torch.where(x != x, x, torch.sign(x)) if x.is_floating_point() else torch.sign(x)
+
+
+def expm1(x: Any, /) -> Any:
+    """exp(x) - 1, to full precision near 0; the real part of a complex result is never -0."""
+    result = torch.expm1(x)
+    return torch.complex(result.real + 0, result.imag) if x.is_complex() else result
 
 
 def round(x: Any, /) -> Any:

@@ -104,9 +104,9 @@ def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> A
 
 def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
     """Every element (or slice along an axis) as often as `repeats` says, one number or one for each."""
-    if isinstance(repeats, torch.Tensor) and repeats.ndim == 0:
-        repeats = int(repeats)
-    elif not isinstance(repeats, (int, torch.Tensor)):
+    if isinstance(repeats, torch.Tensor):
+        repeats = repeats.to(torch.int64) if repeats.ndim else int(repeats)
+    elif not isinstance(repeats, int):
         repeats = torch.tensor(repeats, device=x.device)
     return torch.repeat_interleave(x, repeats, axis)
 
