@@ -57,19 +57,10 @@ void subtract(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, Matrix<
   sweeps<T>().subtract(m, n, k, a.data, a.column, b.data, b.column, c.data, c.column);
 }
 
-// The matrix itself, or where it is to be conjugate, a copy in `memory` with the same order of elements.
 template <class T>
-Matrix<T> conjugate(Matrix<T> a, int64_t m, int64_t n, std::vector<T>& memory) {
-  if (!kComplex<T>) return a;
-  memory.resize(static_cast<size_t>(m * n));
-  const bool by_rows = a.column == 1;
-  Matrix<T> copy = by_rows ? Matrix<T>(memory.data(), n, 1) : Matrix<T>(memory.data(), m);
-  for (int64_t o = 0; o < (by_rows ? m : n); ++o)
-    for (int64_t i = 0; i < (by_rows ? n : m); ++i) {
-      const int64_t row = by_rows ? o : i, column = by_rows ? i : o;
-      *copy.at(row, column).data = conj(*a.at(row, column).data);
-    }
-  return copy;
+void conjugate(int64_t m, int64_t n, T* a, int64_t lda) {
+  for (int64_t j = 0; j < n; ++j)
+    for (int64_t i = 0; i < m; ++i) a[j * lda + i] = conj(a[j * lda + i]);
 }
 
 // body(begin, end) over columns, a piece for each thread: the larger are the products of a piece.
@@ -83,13 +74,17 @@ void over_columns(int64_t n, F&& body) {
 template <class T>
 void solve_triangle(bool lower, char op, bool unit, int64_t n, int64_t k, T* a, int64_t lda, T* b, int64_t ldb) {
   const bool forward = lower == (op == 'N');
+  if (kComplex<T> && op == 'C') {  // A^T conj(X) = conj(B)
+    conjugate(n, k, b, ldb);
+    solve_triangle(lower, 'T', unit, n, k, a, lda, b, ldb);
+    return conjugate(n, k, b, ldb);
+  }
   if (n <= kTriangle) {
     T block[kTriangle * kTriangle] = {};  // op(A)
     for (int64_t i = 0; i < n; ++i)
       for (int64_t j = 0; j < n; ++j) {
         if (forward ? i < j : i > j) continue;
-        const T x = op == 'N' ? a[j * lda + i] : a[i * lda + j];
-        const T value = op == 'C' ? conj(x) : x;
+        const T value = op == 'N' ? a[j * lda + i] : a[i * lda + j];
         block[j * kTriangle + i] = i != j ? value : unit ? T(1) : T(1) / value;
       }
     return lanes<T>().solve_triangle(forward, n, block, k, b, ldb);
@@ -97,10 +92,7 @@ void solve_triangle(bool lower, char op, bool unit, int64_t n, int64_t k, T* a, 
   const int64_t first = n / 2, second = n - first;
   T *b1 = b, *b2 = b + first, *a2 = a + first * (lda + 1);
   const Matrix<T> matrix(a, lda);
-  const Matrix<T> outside = lower ? matrix.at(first, 0) : matrix.at(0, first);  // (second, first) or (first, second)
-  std::vector<T> memory;
-  Matrix<T> factor = outside;
-  if (op == 'C') factor = conjugate(outside, lower ? second : first, lower ? first : second, memory);
+  Matrix<T> factor = lower ? matrix.at(first, 0) : matrix.at(0, first);
   if (op != 'N') factor = factor.transposed();
   if (forward) {
     solve_triangle(lower, op, unit, first, k, a, lda, b1, ldb);

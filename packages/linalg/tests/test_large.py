@@ -45,6 +45,18 @@ def test_lu_and_solutions(dtype, n):
 
 @each_dtype
 @each_order
+@pytest.mark.parametrize("k", [1, 70])
+def test_solutions_of_adjoints(dtype, n, k):
+    a, b = random(dtype, n, n), random(dtype, n, k, seed=1)
+    factors = L.lu_factor(a)
+    x = L.lu_solve(*factors, b, adjoint=True)
+    assert_small(a.mH @ x - b, a, x)
+    x = L.lu_solve(*factors, b.mT, left=False, adjoint=True)
+    assert_small(x @ a.mH - b.mT, a, x)
+
+
+@each_dtype
+@each_order
 def test_cholesky_and_triangles(dtype, n):
     a, b = random(dtype, n, n), random(dtype, n, 70, seed=1)
     positive = a @ a.mH / n + torch.eye(n, dtype=dtype)
