@@ -453,6 +453,9 @@ def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
 
 def _harmonic(m: Any, n: Any, theta: Any, phi: Any) -> Any:
     m, n, theta, phi = (t.float() if t.dtype.itemsize == 2 and t.is_floating_point() else t for t in (m, n, theta, phi))
+    angles = rushlight.promote_types(theta.dtype, phi.dtype)
+    dtype = angles if angles.is_floating_point else rushlight.get_default_dtype()
+    m, n = (t if t.is_floating_point() else t.to(dtype) for t in (m, n))
     order = m.abs()  # halves are widened, since there is no complex dtype of their size
     log_scale = gammaln.operator(n - order + 1) - gammaln.operator(n + order + 1) + ((2 * n + 1) / (4 * math.pi)).log()
     size = (0.5 * log_scale).exp() * lpmv.operator(order, n, phi.cos())
