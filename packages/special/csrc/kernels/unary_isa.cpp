@@ -53,6 +53,7 @@ RL_INLINE __m512d erfc_from_grid(__m512d a) {
   const __m512d w = r * d, square = d * d;
   const auto series = [&](const double* c, int degree) __attribute__((always_inline)) {
     __m512d y = filled(c[degree], w);
+#pragma GCC unroll 16
     for (int k = degree - 1; k >= 0; --k) y = madd(y, w, filled(c[k], w));
     return y;
   };
