@@ -56,8 +56,67 @@ def test_loose_sizes():
 
 
 def test_an_int_beyond_64_bits():
-    with pytest.raises(RuntimeError, match="without overflow"):
+    with pytest.raises(OverflowError, match="without overflow"):
         ones(2) + 2**70
+    with pytest.raises(RuntimeError, match="without overflow"):
+        ones(2) + 2**63
+    with pytest.raises(ValueError, match="Overflow when unpacking"):
+        ones(2).sum(2**70)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.ones(True),
+        lambda: torch.ones((True,)),
+        lambda: torch.ones(2, 2).flip((True,)),
+        lambda: ~torch.ones(2),
+        lambda: format(torch.ones(2), ".2f"),
+        lambda: torch.is_complex(3),
+    ],
+)
+def test_arguments_of_a_wrong_type(call):
+    with pytest.raises(TypeError):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda i: torch.add(i, i, alpha=1.5), "argument alpha must not be a floating point number"),
+        (lambda i: torch.sub(i, i, alpha=1.5), "argument alpha must not be a floating point number"),
+        (lambda i: torch.rsub(i, i, alpha=1.5), "argument alpha must not be a floating point number"),
+        (lambda i: torch.addr(torch.ones(3, 3, dtype=torch.int64), i, i, beta=0.5), "argument beta must not be"),
+        (lambda i: torch.add(i, i, alpha=True), "Boolean alpha only"),
+        (lambda i: torch.add(i.float(), i.float(), alpha=1j), "argument alpha must not be a complex number"),
+        (lambda i: torch.addcdiv(i.float(), i, i), "Integer division"),
+        (lambda i: torch.heaviside(i.float(), torch.tensor(1)), "different dtypes"),
+        (lambda i: i**-1, "Integers to negative integer powers"),
+        (lambda i: torch.full((2,), -1.0, dtype=torch.uint8), "without overflow"),
+        (lambda i: torch.full((2,), 255.9, dtype=torch.uint8), "without overflow"),
+        (lambda i: torch.tensor([-0.5], dtype=torch.uint8), "without overflow"),
+        (lambda i: torch.hann_window(2**62), "."),
+    ],
+)
+def test_values_that_do_not_fit(call, words):
+    with pytest.raises(RuntimeError, match=words):
+        call(torch.arange(3))
+
+
+def test_channels_last_tensors_are_joined_in_their_format():
+    a = torch.arange(120.0).reshape(2, 3, 4, 5)
+    b = a.contiguous(memory_format=torch.channels_last)
+    for dim in range(4):
+        joined = torch.cat([b, b], dim)
+        assert joined.is_contiguous(memory_format=torch.channels_last)
+        assert (joined == torch.cat([a, a], dim)).all()
+    assert torch.cat([a, b]).is_contiguous()
+
+
+def test_a_number_is_sought_in_a_dtype_that_holds_it():
+    x = torch.zeros(2, dtype=torch.uint8)
+    assert not torch.isin(x, 256).any()
+    assert torch.isin(x, 0.0).all()
 
 
 def test_numpy_scalars_are_numbers():

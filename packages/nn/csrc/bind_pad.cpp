@@ -50,7 +50,9 @@ PyObject* pad_kernel(Call& c) {
       input->ndim > Pad::kMostLines || !read_pad(input->sizes, input->ndim, c.args[1], c.args[2].to_int(), &s, sizes)) {
     return run_composite(c);
   }
-  const double real = value.to_double(), imaginary = value.kind == Kind::Complex ? value.imag : 0;
+  bool grows = false;  // else the value is not used and need not fit the dtype
+  for (int i = 0; i < c.args[1].count; ++i) grows |= c.args[1].ints[i] > 0;
+  const double real = grows ? value.to_double() : 0, imaginary = grows && value.kind == Kind::Complex ? value.imag : 0;
   const Owned x = contiguous(input), fill(api->from_number(real, imaginary, value.kind, input->dtype, {kCPU, -1}));
   Owned y = empty(input->ndim, sizes, input->dtype);
   if (!x || !fill || !y) return nullptr;

@@ -163,6 +163,8 @@ enum class Promote : uint8_t {
   Scalars,    // as Same, and the op's number parameters take part (clamp, pow)
   None,       // no promotion: the first tensor's dtype
   Minus,      // as Same, and bool is refused, which has no minus
+  Equal,      // as Same, and tensors of several dtypes are refused
+  Quotient,   // as Same, and integers over integers, the last two inputs, are refused
 };
 
 }  // namespace rl

@@ -56,7 +56,7 @@ bool number_from_object(PyObject* o, Arg* out) {
     int overflow;
     out->i = PyLong_AsLongLongAndOverflow(o, &overflow);
     if (overflow)
-      fail(PyExc_RuntimeError,
+      fail(_PyLong_NumBits(o) > 64 ? PyExc_OverflowError : PyExc_RuntimeError,
            "value cannot be converted to type int64_t without overflow: a Python int beyond 64 bits. Use a float.");
     out->kind = Kind::Int;
     return true;
@@ -88,7 +88,7 @@ bool int_from_object(PyObject* o, int64_t* out) {
   if (PyLong_CheckExact(o)) {
     int overflow;
     *out = PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (overflow) fail(PyExc_OverflowError, "Overflow when unpacking long long: a Python int beyond 64 bits.");
+    if (overflow) fail(PyExc_ValueError, "Overflow when unpacking long long: a Python int beyond 64 bits.");
     return true;
   }
   if (is_tensor(o)) {
@@ -208,6 +208,7 @@ bool convert(const OpRecord* op, int index, PyObject* o, Frame& f) {
       if (!PyList_Check(o) && !PyTuple_Check(o)) return false;
       Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
       PyObject** items = PySequence_Fast_ITEMS(o);
+      if (p.type == ParamType::Ints && n && PyBool_Check(items[0])) return false;
       int64_t* out = f.reserve_ints(n);
       for (Py_ssize_t i = 0; i < n; ++i) {
         if (p.type == ParamType::Bools) {
@@ -270,6 +271,7 @@ const char* type_name(PyObject* o) {
 
 struct Extras {
   PyObject* out = nullptr;
+  bool pin_memory = false;
   bool requires_grad = false;
 };
 
@@ -286,7 +288,7 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
     Py_ssize_t first = op->varargs;
     PyObject* o = args[first];
     int64_t v;
-    if (!PyList_Check(o) && !PyTuple_Check(o) && int_from_object(o, &v)) {
+    if (!PyList_Check(o) && !PyTuple_Check(o) && !PyBool_Check(o) && int_from_object(o, &v)) {
       int64_t* list = f.reserve_ints(nargs - first);
       for (Py_ssize_t i = first; i < nargs; ++i)
         if (!int_from_object(args[i], &list[i - first])) {
@@ -340,6 +342,8 @@ bool parse(const OpRecord* op, PyObject* const* args, Py_ssize_t nargs, PyObject
           return false;
         }
         if (!put(index, value, -1)) return false;
+        if (op->family == Family::Factory && value == Py_True && !std::strcmp(op->params[index].name, "pin_memory"))
+          extra.pin_memory = true;
         continue;
       }
       if (!PyUnicode_CompareWithASCIIString(name, "out") && op->takes_out) {
@@ -503,14 +507,11 @@ PyObject* call_operator(Operator* self, PyObject* const* args, Py_ssize_t nargs,
   if (!op) no_overload(self, args, nargs, kwnames);
   f.call = Call{op, f.args(), 0, {}, self->inplace, 0, extra.out, reinterpret_cast<PyObject*>(self)};
   complete(f.call);
-  PyObject* result = dispatch(f.call);
-  if (result && extra.requires_grad) {
-    if (PyObject_SetAttrString(result, "requires_grad", Py_True) < 0) {
-      Py_DECREF(result);
-      return nullptr;
-    }
-  }
-  return result;
+  Ref<> result(dispatch(f.call));
+  if (result && extra.pin_memory) result = Ref<>(PyObject_CallMethod(result.get(), "pin_memory", nullptr));
+  if (result && extra.requires_grad && PyObject_SetAttrString(result.get(), "requires_grad", Py_True) < 0)
+    return nullptr;
+  return result.release();
 }
 
 Operator* new_operator(const char* name, bool inplace) {

@@ -154,7 +154,7 @@ int64_t integer_value(PyObject* o, DType t) {
   }
   double d = PyFloat_AsDouble(o);
   if (d == -1 && PyErr_Occurred()) throw PythonError();
-  if (!(d >= -9223372036854775808.0 && d < 9223372036854775808.0)) overflows(t);
+  if (!fits(d, t)) overflows(t);
   return static_cast<int64_t>(d);
 }
 
@@ -238,7 +238,7 @@ class Filler {
 };
 
 struct Options {
-  bool has_dtype = false, has_device = false, requires_grad = false;
+  bool has_dtype = false, has_device = false, requires_grad = false, pin_memory = false;
   DType dtype{};
   Device device{kCPU, -1};
   PyObject* copy = Py_None;
@@ -382,7 +382,7 @@ PyObject* parse(const char* fn, PyObject* const* args, Py_ssize_t n, PyObject* k
     } else if (is_name(key, "requires_grad")) {
       o.requires_grad = take_bool(v, fn, "requires_grad");
     } else if (is_name(key, "pin_memory")) {
-      take_bool(v, fn, "pin_memory");
+      o.pin_memory = take_bool(v, fn, "pin_memory");
     } else if (is_name(key, "copy")) {
       o.copy = v;
     } else if (!data && (is_name(key, "data") || is_name(key, "obj"))) {
@@ -396,6 +396,7 @@ PyObject* parse(const char* fn, PyObject* const* args, Py_ssize_t n, PyObject* k
 }
 
 PyObject* finished(Ref<Tensor> t, const Options& o) {
+  if (o.pin_memory) t = Ref<Tensor>::check(reinterpret_cast<Tensor*>(PyObject_CallMethod(t.object(), "pin_memory", nullptr)));
   if (!o.requires_grad) return t.release_object();
   if (!is_inexact(t->dtype))
     fail(PyExc_RuntimeError, "Only Tensors of floating point and complex dtype can require gradients, got dtype=%s",

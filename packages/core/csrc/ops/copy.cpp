@@ -30,6 +30,11 @@ void store_inexact(double re, double im, DType dtype, void* to) {
 
 }  // namespace
 
+bool fits(double number, DType integers) {
+  const double range = std::ldexp(1.0, static_cast<int>(itemsize(integers)) * 8 - (integers != DType::UInt8));
+  return number >= (integers == DType::UInt8 ? 0 : -range) && number <= range - 1 && number < range;
+}
+
 void store_number(const Arg& n, DType dtype, void* to) {
   if (n.kind == Kind::Complex && !is_complex(dtype)) {
     if (n.imag != 0) fail(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", name(dtype));
@@ -37,7 +42,7 @@ void store_number(const Arg& n, DType dtype, void* to) {
   }
   if (is_integral(dtype)) {
     if (n.kind == Kind::Float) {
-      if (!(n.d >= -0x1p63 && n.d < 0x1p63))
+      if (!fits(n.d, dtype))
         fail(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", name(dtype));
       return store_number(arg(static_cast<int64_t>(n.d)), dtype, to);
     }

@@ -34,7 +34,7 @@ void join(Tensor* r, int dim, Tensor* const* tensors, int n, const int64_t* leng
   for (int d = 0; d < dim; ++d) outer *= r->sizes[d];
   for (int d = dim + 1; d < r->ndim; ++d) inner *= r->sizes[d];
   const int64_t row = inner * r->sizes[dim];
-  bool dense = r->is_cpu() && (r->nbytes() <= kFewBytes || (outer > 1 && row >= kLongPiece * n));
+  bool dense = r->is_cpu() && r->contiguous() && (r->nbytes() <= kFewBytes || (outer > 1 && row >= kLongPiece * n));
   for (int i = 0; dense && i < n; ++i)
     dense = !tensors[i] || (tensors[i]->contiguous() && tensors[i]->dtype == r->dtype && tensors[i]->is_cpu());
   if (dense) {
@@ -70,6 +70,19 @@ DType common_dtype(Tensor* const* tensors, int n) {
   Promotion p;
   for (int i = 0; i < n; ++i) p.add(tensors[i]);
   return p.result();
+}
+
+// Channels-last where all tensors are; an absent one has no say.
+MemoryFormat common_format(Tensor* const* tensors, int n) {
+  MemoryFormat format = MemoryFormat::Contiguous;
+  for (int i = 0; i < n; ++i) {
+    const Tensor* t = tensors[i];
+    if (!t) continue;
+    if (t->ndim < 4 || t->ndim > 5 || t->contiguous()) return MemoryFormat::Contiguous;
+    format = t->ndim == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+    if (!is_contiguous(t, format)) return MemoryFormat::Contiguous;
+  }
+  return format;
 }
 
 PyObject* cat_kernel(Call& c) {
@@ -112,7 +125,7 @@ PyObject* cat_kernel(Call& c) {
     if (__builtin_add_overflow(sizes[dim], lengths[i], &sizes[dim]))
       fail(PyExc_RuntimeError, "cat: the sizes along dimension %d overflow 64 bits. Join fewer elements.", dim);
   }
-  Ref<Tensor> r = empty(sizes.n, sizes.v, dtype, c.device);
+  Ref<Tensor> r = empty_formatted(sizes.n, sizes.v, dtype, c.device, common_format(tensors.data(), n));
   join(r.get(), dim, tensors.data(), n, lengths.data());
   return r.release_object();
 }

@@ -107,17 +107,21 @@ bool is_contiguous(const Tensor* t, MemoryFormat f) {
 }
 
 Ref<Tensor> empty_formatted(const Tensor* like, DType dtype, Device device, MemoryFormat f) {
-  if (f == MemoryFormat::Contiguous) return empty(like->ndim, like->sizes, dtype, device);
   if (f == MemoryFormat::Preserve) {
     if (device == like->device) return empty_preserving(like, dtype);
     return empty(like->ndim, like->sizes, dtype, device);
   }
-  if (like->ndim != rank_of(f))
+  return empty_formatted(like->ndim, like->sizes, dtype, device, f);
+}
+
+Ref<Tensor> empty_formatted(int ndim, const int64_t* sizes, DType dtype, Device device, MemoryFormat f) {
+  if (f == MemoryFormat::Contiguous) return empty(ndim, sizes, dtype, device);
+  if (ndim != rank_of(f))
     fail(PyExc_RuntimeError, "required rank %d tensor to use channels_last format, got a tensor of shape %s",
-         rank_of(f), shape_text(like).c_str());
+         rank_of(f), shape_text(ndim, sizes).c_str());
   int64_t strides[5];
-  channels_last_strides(like->ndim, like->sizes, strides);
-  return empty_strided(like->ndim, like->sizes, strides, dtype, device);
+  channels_last_strides(ndim, sizes, strides);
+  return empty_strided(ndim, sizes, strides, dtype, device);
 }
 
 void init_memory_format(PyObject* module) {

@@ -49,6 +49,7 @@ Arg memory_format_arg(MemoryFormat);
 MemoryFormat memory_format_from(const Arg&, MemoryFormat otherwise);
 bool is_contiguous(const Tensor*, MemoryFormat);
 Ref<Tensor> empty_formatted(const Tensor* like, DType, Device, MemoryFormat);
+Ref<Tensor> empty_formatted(int ndim, const int64_t* sizes, DType, Device, MemoryFormat);  // any but Preserve
 void init_memory_format(PyObject* module);
 
 // Ops that C++ calls by name, looked up once.
@@ -74,6 +75,7 @@ union Value {
   float f;
 };
 void store_number(const Arg& number, DType dtype, void* to);  // wraps integers, throws on what cannot be represented
+bool fits(double number, DType integers);                     // between the limits; a fraction is cut
 void store_limit(DType dtype, bool highest, void* to);        // an infinity, or the integer limit
 // NaN, or the largest integer: for memory that would be uninitialised.
 void fill_unknown(Tensor*);

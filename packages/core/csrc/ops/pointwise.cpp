@@ -225,14 +225,56 @@ void refuse_bool(const Plan& p) {
        p.n == 1 ? "Negation, the `-` operator, on" : "Subtraction, the `-` operator, with");
 }
 
+void refuse_several_dtypes(const Plan& p) {
+  for (int i = 1; i < p.n; ++i)
+    if (p.in[0]->is_tensor() && p.in[i]->is_tensor() && p.in[i]->tensor->dtype != p.in[0]->tensor->dtype)
+      fail(PyExc_RuntimeError,
+           "%s is not yet implemented for tensors with different dtypes, got %s and %s. Convert one with .to(dtype).",
+           short_name(p.op).c_str(), name(p.in[0]->tensor->dtype), name(p.in[i]->tensor->dtype));
+}
+
+void refuse_integer_quotient(const Plan& p) {
+  for (int i = p.n - 2; i < p.n; ++i)
+    if (!p.in[i]->is_tensor() || is_inexact(p.in[i]->tensor->dtype)) return;
+  fail(PyExc_RuntimeError,
+       "Integer division with %s is not supported, got tensor1=%s and tensor2=%s. Convert one to "
+       "a floating-point dtype.",
+       short_name(p.op).c_str(), name(p.in[p.n - 2]->tensor->dtype), name(p.in[p.n - 1]->tensor->dtype));
+}
+
+// The factor of the second of two inputs has to be of a kind that their dtype holds.
+void check_factor(const Plan& p, const Arg& alpha) {
+  if (alpha.kind == Kind::Bool && p.compute != DType::Bool)
+    fail(PyExc_RuntimeError, "Boolean alpha only supported for Boolean results.");
+  if (alpha.kind == Kind::Float && !is_inexact(p.compute))
+    fail(PyExc_RuntimeError, "For integral input tensors, argument alpha must not be a floating point number.");
+  if (alpha.kind == Kind::Complex && !is_complex(p.compute))
+    fail(PyExc_RuntimeError, "For non-complex input tensors, argument alpha must not be a complex number.");
+}
+
 Plan make_plan(Call& c) {
   Plan p;
   p.op = static_cast<const OpRecord*>(c.op);
-  for (int i = 0; i < p.op->nparams; ++i)
-    if (p.op->params[i].type == ParamType::Tensor && !c.args[i].none()) p.in[p.n++] = &c.args[i];
-  if (static_cast<Promote>(p.op->promote) == Promote::Where) check_condition(p);
-  if (static_cast<Promote>(p.op->promote) == Promote::Minus) refuse_bool(p);
+  const Arg *alpha = nullptr, *exponent = nullptr;
+  for (int i = 0; i < p.op->nparams; ++i) {
+    const Param& param = p.op->params[i];
+    const Arg& a = c.args[i];
+    if (param.type == ParamType::Tensor && !a.none()) p.in[p.n++] = &c.args[i];
+    if (param.type != ParamType::Scalar) continue;
+    if (a.kind != Kind::Int && !std::strcmp(param.name, "alpha")) alpha = &a;
+    if (a.kind == Kind::Int && a.i < 0 && !std::strcmp(param.name, "exponent")) exponent = &a;
+  }
+  switch (static_cast<Promote>(p.op->promote)) {
+    case Promote::Where: check_condition(p); break;
+    case Promote::Minus: refuse_bool(p); break;
+    case Promote::Equal: refuse_several_dtypes(p); break;
+    case Promote::Quotient: refuse_integer_quotient(p); break;
+    default: break;
+  }
   plan_dtypes(p, c);
+  if (alpha && p.n == 2) check_factor(p, *alpha);
+  if (exponent && is_integral(p.compute))
+    fail(PyExc_RuntimeError, "Integers to negative integer powers are not allowed. Convert the base to float.");
   plan_shape(p);
   return p;
 }

@@ -252,7 +252,7 @@ void bernoulli_by(Call& c, Tensor* t, Tensor* p) {
   if (is_complex(t->dtype))
     fail(PyExc_NotImplementedError, "\"bernoulli_tensor_cpu_\" not implemented for '%s'", legacy_name(t->dtype));
   if (!is_floating(p->dtype))
-    fail(PyExc_RuntimeError, "expected probabilities tensor to have floating type, got dtype %s",
+    fail(PyExc_NotImplementedError, "expected probabilities tensor to have floating type, got dtype %s",
          legacy_name(p->dtype));
   Generator& g = generator(c);
   if (t->device.type == kMeta || t->numel == 0) return;
@@ -436,7 +436,7 @@ PyObject* poisson_kernel(Call& c) {
   Ref<Tensor> doubles = empty(rates->ndim, rates->sizes, DType::Float64, {kCPU, -1});
   copy_into(doubles.get(), rates);
   auto* v = reinterpret_cast<double*>(doubles->data);
-  if (std::any_of(v, v + doubles->numel, [](double x) { return x < 0; }))
+  if (std::any_of(v, v + doubles->numel, [](double x) { return !(x >= 0); }))
     fail(PyExc_RuntimeError, "invalid Poisson rate, expected rate to be non-negative");
   fill_poisson(generator(c), v, doubles->numel);
   copy_into(result.get(), doubles.get());

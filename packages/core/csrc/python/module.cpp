@@ -36,11 +36,15 @@ Promote promote_from(const char* s) {
                                                         {"where", Promote::Where},
                                                         {"scalars", Promote::Scalars},
                                                         {"none", Promote::None},
-                                                        {"minus", Promote::Minus}};
+                                                        {"minus", Promote::Minus},
+                                                        {"equal", Promote::Equal},
+                                                        {"quotient", Promote::Quotient}};
   for (auto& [name, promote] : all)
     if (!std::strcmp(name, s)) return promote;
   fail(PyExc_ValueError,
-       "parse_op: unknown promotion '%s', known are bool, float, float_real, minus, none, real, same, scalars, where",
+       "parse_op: unknown promotion '%s', known are bool, equal, float, float_real, minus, none, quotient, real, same, "
+       "scalars, "
+       "where",
        s);
 }
 

@@ -218,6 +218,8 @@ PyGetSetDef getset[] = {
     {"is_sparse", get_is_layout<0>, nullptr, "True where the layout is sparse_coo.", nullptr},
     {"is_sparse_csr", get_is_layout<1>, nullptr, "True where the layout is sparse_csr.", nullptr},
     {"is_quantized", get_false, nullptr, "False.", nullptr},
+    {"is_mkldnn", get_false, nullptr, "False.", nullptr},
+    {"is_nested", get_false, nullptr, "False.", nullptr},
     {}};
 
 // ---- methods
@@ -425,9 +427,13 @@ PyObject* m_make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
 PyObject* m_reduce(PyObject* self, PyObject* protocol) {
   return PyObject_CallFunctionObjArgs(g_hooks.reduce, self, protocol, nullptr);
 }
+PyObject* m_false(PyObject*, PyObject*) { Py_RETURN_FALSE; }
 PyObject* m_format(PyObject* self, PyObject* spec) {
   Tensor* t = self_of(self);
-  Ref<> o(t->numel == 1 && !t->ndim && Py_TYPE(self) == g_tensor_type ? m_item(self, nullptr) : PyObject_Str(self));
+  const bool number = t->numel == 1 && !t->ndim && Py_TYPE(self) == g_tensor_type;
+  if (!number && PyUnicode_GetLength(spec) > 0)
+    return PyErr_Format(PyExc_TypeError, "unsupported format string passed to %s.__format__", Py_TYPE(self)->tp_name);
+  Ref<> o(number ? m_item(self, nullptr) : PyObject_Str(self));
   return o ? PyObject_Format(o.get(), spec) : nullptr;
 }
 
@@ -448,6 +454,8 @@ PyMethodDef methods[] = {
     {"is_floating_point", m_is_floating, METH_NOARGS, "True for a floating-point dtype."},
     {"is_complex", m_is_complex, METH_NOARGS, "True for a complex dtype."},
     {"is_signed", m_is_signed, METH_NOARGS, "True for a signed dtype."},
+    {"is_conj", m_false, METH_NOARGS, "False: conjugates are computed at once."},
+    {"is_neg", m_false, METH_NOARGS, "False: negatives are computed at once."},
     {"is_inference", m_is_inference, METH_NOARGS, "True when made in inference mode."},
     {"_is_view", m_is_view, METH_NOARGS, "True for a view of another tensor."},
     {"item", m_item, METH_NOARGS, "The one element as a Python number."},
@@ -582,7 +590,13 @@ PyObject* nb_ipow(PyObject* a, PyObject* b, PyObject*) { return through_operator
 PyObject* nb_neg(PyObject* a) { return unary(g_neg, a); }
 PyObject* nb_pos(PyObject* a) { return unary(g_pos, a); }
 PyObject* nb_abs(PyObject* a) { return unary(g_abs, a); }
-PyObject* nb_invert(PyObject* a) { return unary(g_invert, a); }
+PyObject* nb_invert(PyObject* a) {
+  if (is_tensor(a) && is_inexact(as_tensor(a)->dtype)) {
+    PyErr_SetString(PyExc_TypeError, "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+    return nullptr;
+  }
+  return unary(g_invert, a);
+}
 
 template <int op>
 PyObject* compare_as(PyObject* a, PyObject* b) {

@@ -69,6 +69,7 @@ OWN_FUNCTIONS = {
             DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage TypedStorage
             UntypedStorage from_file is_storage
         """,
+        "utils.dlpack": "to_dlpack",
     }.items()
     for name in names.split()
 }

@@ -70,7 +70,7 @@ class finfo:
                 "max": float(info.max),
                 "min": float(info.min),
                 "tiny": float(info.tiny),
-                "resolution": float(info.resolution),
+                "resolution": 10.0**-info.precision,
             }
         self.bits = int(limits["bits"])
         self.eps, self.max, self.min = limits["eps"], limits["max"], limits["min"]
@@ -114,19 +114,25 @@ def get_device(input: Any) -> int:
     return input.get_device()
 
 
+def _tensor(function: str, input: Any) -> Any:
+    if not isinstance(input, _C.Tensor):
+        raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return input
+
+
 def is_floating_point(input: Any) -> bool:
     """Whether the dtype is float16, bfloat16, float32 or float64."""
-    return input.is_floating_point()
+    return _tensor("is_floating_point", input).is_floating_point()
 
 
 def is_complex(input: Any) -> bool:
     """Whether the dtype is complex."""
-    return input.is_complex()
+    return _tensor("is_complex", input).is_complex()
 
 
 def is_signed(input: Any) -> bool:
     """Whether the dtype can hold negative numbers."""
-    return input.is_signed()
+    return _tensor("is_signed", input).is_signed()
 
 
 def is_nonzero(input: Any) -> bool:
@@ -136,7 +142,7 @@ def is_nonzero(input: Any) -> bool:
 
 def numel(input: Any) -> int:
     """The number of elements."""
-    return input.numel()
+    return _tensor("numel", input).numel()
 
 
 def einsum(equation: str, *operands: Any) -> Any:

@@ -48,7 +48,8 @@ def pointwise(promote: str = "same", loop: str | None = None) -> Family:
         promote: "same" (the promoted dtype of all tensors), "float" (integers compute in the default float dtype),
             "bool" (the result is bool), "real" (complex gives real), "float_real" (both), "where" (the first tensor is
             a bool condition), "scalars" (number parameters take part), "none" (the first tensor's dtype),
-            "minus" (as "same", and bool is refused).
+            "minus" (as "same", and bool is refused), "equal" (as "same", and tensors of several dtypes are refused),
+            "quotient" (as "same", and integers over integers, the last two tensors, are refused).
         loop: Name of the native loops, where it is not the op's own.
     """
     return Family("pointwise", promote, loop)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._op import COMPOSITE, Op, Sample
-from ._pointwise import mul
+from ._pointwise import check_factor, mul
 
 _ROUNDED_SUM = {"float16": (1e-2, 0.1), "bfloat16": (5e-2, 1.0)}  # products of 200 and more are rounded on the way
 
@@ -168,7 +168,7 @@ addr = (
         inplace=True,
         doc="`beta * input + alpha * outer(vec1, vec2)`.",
     )
-    .composite(lambda self, vec1, vec2, *, beta, alpha: _add_scaled(self, _outer(vec1, vec2), beta, alpha))
+    .composite(lambda self, vec1, vec2, *, beta, alpha: _addr(self, vec1, vec2, beta, alpha))
     .samples(
         lambda make, dtype: (Sample((make(3, 4), make(3), make(4)), {"beta": 2, "alpha": 3}),),
         lambda c, a, b, beta, alpha: beta * c + alpha * np.outer(a, b),
@@ -277,6 +277,12 @@ def _add_scaled(self: Any, product: Any, beta: Any, alpha: Any) -> Any:
 
     product = scaled(product, alpha)
     return product if beta == 0 else scaled(self, beta).expand(product.shape) + product
+
+
+def _addr(self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
+    check_factor("beta", beta, self, vec1, vec2)
+    check_factor("alpha", alpha, self, vec1, vec2)
+    return _add_scaled(self, _outer(vec1, vec2), beta, alpha)
 
 
 def _addbmm(self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:

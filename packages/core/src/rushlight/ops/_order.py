@@ -538,9 +538,7 @@ isin_number = (
         doc=_ISIN,
     )
     .composite(
-        lambda elements, test_element, *, assume_unique, invert: _isin(
-            elements, elements.new_full((1,), test_element), invert
-        )
+        lambda elements, test_element, *, assume_unique, invert: _isin(*_number_among(elements, test_element), invert)
     )
     .samples(lambda make, dtype: [Sample((make(3, 4, low=0, high=5), 2))], np.isin)
 )
@@ -554,7 +552,7 @@ isin_of_number = (
     )
     .composite(
         lambda element, test_elements, *, assume_unique, invert: _isin(
-            test_elements.new_full((), element), test_elements, invert
+            *_number_among(test_elements, element)[::-1], invert
         )
     )
     .samples(lambda make, dtype: [Sample((2, make(3, 4, low=0, high=5)))], np.isin)
@@ -758,6 +756,16 @@ def _logcumsumexp_grad(grad: Any, result: Any, self: Any, dim: int) -> Any:
         return (reverse(logs) + self).exp()
 
     return part(grad) - part(-grad)
+
+
+def _number_among(tensor: Any, number: float) -> tuple[Any, Any]:
+    """Both in a dtype that holds the number: that of arithmetic between them, and int64 among integers."""
+    import rushlight
+
+    dtype = rushlight.result_type(tensor, number)
+    if not (dtype.is_floating_point or dtype.is_complex or dtype is rushlight.bool):
+        dtype = rushlight.int64
+    return tensor.to(dtype), rushlight.full((), number, dtype=dtype, device=tensor.device)
 
 
 def _isin(elements: Any, values: Any, invert: bool) -> Any:

@@ -56,7 +56,7 @@ rsub = (
         numbers=True,
         doc="`other - alpha * input`.",
     )
-    .composite(lambda self, other, *, alpha: other - (self if alpha == 1 else self * alpha))
+    .composite(lambda self, other, *, alpha: _rsub(self, other, alpha))
     .samples(binary(number=None))
 )
 mul = (
@@ -201,6 +201,30 @@ def _is_bool(*arrays: Any) -> bool:
         isinstance(a, bool) or getattr(getattr(a, "dtype", None), "kind", "b" if isinstance(a, bool) else "") == "b"
         for a in arrays
     )
+
+
+def _holds(x: Any, kind: type) -> bool:
+    """Whether a tensor or number is floating or complex (`kind` float), or complex."""
+    if not hasattr(x, "dtype"):
+        return isinstance(x, (float, complex) if kind is float else complex)
+    return x.dtype.is_complex or (kind is float and x.dtype.is_floating_point)
+
+
+def check_factor(name: str, factor: Any, *operands: Any) -> None:
+    """Refuses a factor that the dtype of the operands does not hold."""
+    if isinstance(factor, float) and not any(_holds(x, float) for x in operands):
+        raise RuntimeError(
+            f"For integral input tensors, argument {name} must not be a floating point number, got {name}={factor}."
+        )
+    if isinstance(factor, complex) and not any(_holds(x, complex) for x in operands):
+        raise RuntimeError(
+            f"For non-complex input tensors, argument {name} must not be a complex number, got {name}={factor}."
+        )
+
+
+def _rsub(self: Any, other: Any, alpha: Any) -> Any:
+    check_factor("alpha", alpha, self, other)
+    return other - (self if alpha == 1 else self * alpha)
 
 
 def _sample(*args: Any) -> Any:
@@ -824,6 +848,7 @@ heaviside = _binary(
     "heaviside(Tensor self, Tensor values) -> Tensor",
     "0 below zero, 1 above, `values` at zero.",
     lambda xp, x, y: xp.heaviside(x, y).astype(x.dtype),
+    "equal",
     number=None,
     exact=True,
     differentiable=False,
@@ -1071,7 +1096,7 @@ addcmul = (
 addcdiv = (
     Op(
         "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-        family=pointwise(),
+        family=pointwise("quotient"),
         inplace=True,
         doc="`input + value * tensor1 / tensor2`, for floating-point tensors.",
     )

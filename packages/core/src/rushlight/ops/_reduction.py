@@ -146,7 +146,7 @@ _EXTREMES = (
 _EXTREME_GRAD = f"unsqueeze_reduced(grad, self, dim, keepdim) * {_EXTREMES} / sum({_EXTREMES}, dim, True)"
 amax = (
     Op(
-        "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+        "amax(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
         family=REDUCTION,
         doc="Largest element over the dimensions of `dim` (by default all); NaN wins, ties share the gradient.",
     )
@@ -156,7 +156,7 @@ amax = (
 )
 amin = (
     Op(
-        "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+        "amin(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
         family=REDUCTION,
         doc="Smallest element over the dimensions of `dim` (by default all); NaN wins, ties share the gradient.",
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _C
 from .._op import FACTORY, Op, Sample
+from ._factory import empty
 
 _OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
@@ -39,6 +40,7 @@ def periodic_or_not(formula: Callable[[int], np.ndarray], n: int, periodic: bool
     """The window of n points; a periodic one is a longer symmetric one without its last point."""
     if n < 2:
         return np.ones(n)
+    empty.operator(n, dtype=_C.float64, device="meta")  # absurd lengths raise what they raise in every factory
     return formula(n + 1)[:-1] if periodic else formula(n)
 
 

@@ -14,6 +14,8 @@ Sizes = tuple[int, ...]
 def expand(name: str, value: int | Sequence[int], n: int) -> Sizes:
     """One number per dimension, from one number or a sequence."""
     sizes = (value,) * n if isinstance(value, int) else tuple(value)
+    if sizes and isinstance(sizes[0], bool):
+        raise TypeError(f"argument '{name}' must be tuple of ints, got {name}={value}. Use integers.")
     if len(sizes) == 1:
         sizes *= n
     if len(sizes) != n:
