@@ -210,3 +210,14 @@ def test_product_of_any_layout(dtype, shape):
         for right in layouts.values():
             result = torch.addmm(c, left(a), right(b), beta=0.5, alpha=2).double().numpy()
             assert (np.abs(result - expected) <= error).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize(("m", "k", "n"), [(30, 4000, 2), (20, 2700, 3), (64, 2048, 2), (17, 1024, 9)])
+def test_product_with_few_long_columns(m, k, n, dtype):
+    # They are copied to whole vectors, many times their own size.
+    rng = np.random.default_rng(m)
+    a, b = rng.integers(-4, 5, (m, k)).astype(dtype), rng.integers(-4, 5, (n, k)).astype(dtype)
+    assert np.array_equal((torch.from_numpy(a) @ torch.from_numpy(b).T).numpy(), a @ b.T)
+    batched = torch.from_numpy(np.stack([a, -a])) @ torch.from_numpy(np.stack([b, b])).mT
+    assert np.array_equal(batched.numpy(), np.stack([a @ b.T, -(a @ b.T)]))

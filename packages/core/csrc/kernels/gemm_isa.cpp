@@ -768,8 +768,8 @@ inline Operands<S> operands(const GemmArgs& g, int64_t batch) {
 // The same for any B, which is copied if need be.
 template <class T>
 [[gnu::noinline]] void direct_copied(const GemmArgs& g, Operands<T> o, const Finish<T>& finish) {
-  const int64_t n = parts(g.n, kLanes<T>) * kLanes<T>;
-  alignas(64) T copy[kDirectB<T> + kDirectB<T>];
+  const int64_t n = parts(g.n, kLanes<T>) * kLanes<T>;  // of few columns many times as much
+  T* copy = static_cast<T*>(gemm_scratch(g.k * n * static_cast<int64_t>(sizeof(T))));
   pack<ScalarType<T, T>>(o.b.data, o.b.row, o.b.col, g.k, g.n, copy, n);
   o.b = {copy, n, 1};
   direct<T>(g.m, g.n, g.k, o, finish);
