@@ -397,6 +397,15 @@ template <class Op, class Out>
 void finish(const void* acc, int64_t m, char* out, char*, const ReduceParams& params) {
   const auto* __restrict a = static_cast<const typename Op::Acc*>(acc);
   Out* __restrict results = reinterpret_cast<Out*>(out);
+  if constexpr (std::is_same_v<Op, Norm2Of<float>> && std::is_same_v<Out, float>) {  // roots of floats, where they do
+    int32_t left_range = 0;
+    for (int64_t j = 0; j < m; ++j) {
+      const float sum = static_cast<float>(a[j]);
+      left_range += in_range(sum) ? 0 : 1;
+      results[j] = sqrtf(sum);
+    }
+    if (left_range == 0) return;
+  }
   for (int64_t j = 0; j < m; ++j) store(Op::finish(a[j], params), results + j);
 }
 
