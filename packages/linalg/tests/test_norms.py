@@ -127,3 +127,9 @@ def test_tensors_as_maps():
 def test_errors(call, message):
     with pytest.raises(RuntimeError, match=message):
         call()
+
+
+def test_vecdot_of_numbers():
+    x, number = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor(2.0)
+    assert L.vecdot(x, number).tolist() == L.vecdot(number, x).tolist() == [6, 14]
+    assert L.vecdot(number, number).item() == 4

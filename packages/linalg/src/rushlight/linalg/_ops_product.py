@@ -274,7 +274,7 @@ def _vecdot(x: Any, y: Any, dim: int) -> Any:
         )
     if x.ndim == y.ndim == 1 and x.shape == y.shape and dim in (0, -1):
         return x.vdot(y)
-    if dim in (-1, max(x.ndim, y.ndim) - 1) and x.shape[-1] == y.shape[-1]:
+    if x.ndim and y.ndim and dim in (-1, max(x.ndim, y.ndim) - 1) and x.shape[-1] == y.shape[-1]:
         return (x.conj().unsqueeze(-2) @ y.unsqueeze(-1)).squeeze(-1).squeeze(-1)
     return (x.conj() * y).sum(dim)
 
