@@ -647,6 +647,7 @@ ReduceKernel& add(ReduceTable& table, Reduce reduce) {
   k.acc_size = sizeof(typename Op::Acc);
   k.out = dtype_of<Out>();
   k.row = row<Op>;
+  k.rows = nullptr;  // an entry that takes the place of another keeps nothing of it
   if constexpr (kIsAny<Op, SumOf<float>, SumOf<double>, Norm2Of<double>>) k.rows = sum_rows<Op>;
   if constexpr (std::is_same_v<Op, Norm2Of<float>>) k.rows = sum_rows<Op, SquaresOf<float>>;
   k.columns = columns<Op>;

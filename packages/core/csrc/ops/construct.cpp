@@ -396,7 +396,8 @@ PyObject* parse(const char* fn, PyObject* const* args, Py_ssize_t n, PyObject* k
 }
 
 PyObject* finished(Ref<Tensor> t, const Options& o) {
-  if (o.pin_memory) t = Ref<Tensor>::check(reinterpret_cast<Tensor*>(PyObject_CallMethod(t.object(), "pin_memory", nullptr)));
+  if (o.pin_memory)
+    t = Ref<Tensor>::check(reinterpret_cast<Tensor*>(PyObject_CallMethod(t.object(), "pin_memory", nullptr)));
   if (!o.requires_grad) return t.release_object();
   if (!is_inexact(t->dtype))
     fail(PyExc_RuntimeError, "Only Tensors of floating point and complex dtype can require gradients, got dtype=%s",

@@ -164,8 +164,8 @@ extern const OctaveTable<double, 1> kPowersDouble;
 extern const OctaveTable<float, 1> kPowersSingle;
 template <class T>
 inline constexpr const auto& kPowers = for_type<T>(kPowersDouble, kPowersSingle);
-extern const double kTemme[13][16];  // of a^-k eta^n, DLMF 8.12.12
+extern const double kTemme[13][16];      // of a^-k eta^n, DLMF 8.12.12
 extern const double kErfcGrid[2][4096];  // erfc and minus its slope at k / 128
-extern const double kErfcSteps[3][10];  // of (r d)^n, what a step d from the grid takes for each power of d^2
+extern const double kErfcSteps[3][10];   // of (r d)^n, what a step d from the grid takes for each power of d^2
 
 }  // namespace rl
