@@ -14,7 +14,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides of a contiguous array, in elements.
 
     Example:
-        >>> row_major((2, 3, 4))
+        >>> rushlight.plugin.strided.row_major((2, 3, 4))
         (12, 4, 1)
     """
     strides, step = [], 1
