@@ -17,6 +17,7 @@ namespace rl {
 namespace {
 
 constexpr int64_t kGrain = 16384;
+constexpr int64_t kLine = 64;  // bytes of a line of the cache
 
 struct Word16 {
   uint64_t a, b;
@@ -348,7 +349,11 @@ struct Row {
   const char* index;
   char* other;
   int64_t n, self_next, index_next, other_next;
+  const char* soon;  // the line of self that comes next, to be asked for on the way, or null
 };
+
+constexpr int64_t kStretch = 32;       // elements of a row between two requests
+constexpr int64_t kMostAsked = 16384;  // half of a small first cache
 
 // Calls row(Row) for rows that cover all elements of the index; the order inside a line is that of the index.
 template <class F>
@@ -360,32 +365,44 @@ void each_row(const Lines& l, char* self, const char* index, char* other, F&& ro
   const int64_t self_next = l.self[inner], index_next = l.index[inner], other_next = l.other[inner];
   // Whichever of the line and the innermost dimension is denser in memory makes the row.
   const bool along_line = l.index_step <= index_next || width == 1;
-  parallel_for(0, outer * width, std::max<int64_t>(kGrain / std::max<int64_t>(l.length, 1), 1),
-               [&](int64_t begin, int64_t end) {
-                 while (begin < end) {
-                   const int64_t o = begin / width, j = begin % width, n = std::min(width - j, end - begin);
-                   char* s = self + strided_offset(o, inner, l.sizes, l.self) + j * self_next;
-                   const char* x = index + strided_offset(o, inner, l.sizes, l.index) + j * index_next;
-                   char* v = other + strided_offset(o, inner, l.sizes, l.other) + j * other_next;
-                   if (along_line) {
-                     for (int64_t r = 0; r < n; ++r, s += self_next, x += index_next, v += other_next)
-                       row(Row{s, x, v, l.length, 0, l.index_step, l.other_step});
-                   } else {
-                     for (int64_t r = 0; r < l.length; ++r, x += l.index_step, v += l.other_step)
-                       row(Row{s, x, v, n, self_next, index_next, other_next});
-                   }
-                   begin += n;
-                 }
-               });
+  // A line is met here and there, which no machine foresees: where most of it is met it is asked for ahead, bit by bit.
+  const int64_t span = l.size * l.self_step;
+  const bool asks = span > 0 && span <= kMostAsked && l.length * kLine >= span;
+  parallel_for(
+      0, outer * width, std::max<int64_t>(kGrain / std::max<int64_t>(l.length, 1), 1), [&](int64_t begin, int64_t end) {
+        while (begin < end) {
+          const int64_t o = begin / width, j = begin % width, n = std::min(width - j, end - begin);
+          char* s = self + strided_offset(o, inner, l.sizes, l.self) + j * self_next;
+          const char* x = index + strided_offset(o, inner, l.sizes, l.index) + j * index_next;
+          char* v = other + strided_offset(o, inner, l.sizes, l.other) + j * other_next;
+          if (along_line) {
+            for (int64_t r = 0; r < n; ++r, s += self_next, x += index_next, v += other_next)
+              row(Row{s, x, v, l.length, 0, l.index_step, l.other_step, asks && r + 1 < n ? s + self_next : nullptr});
+          } else {
+            for (int64_t r = 0; r < l.length; ++r, x += l.index_step, v += l.other_step)
+              row(Row{s, x, v, n, self_next, index_next, other_next, nullptr});
+          }
+          begin += n;
+        }
+      });
 }
 
 // Calls body(element of self, element of other) for every element of a row.
 template <class T, class Body>
-void run_row(const Row& r, int64_t step, Body body) {
+void run_row(const Row& r, const Lines& l, Body body) {
+  const int64_t step = l.self_step;
   if (r.self_next == 0 && step == sizeof(T) && r.index_next == 8 && r.other_next == sizeof(T)) {  // dense
     T *self = reinterpret_cast<T*>(r.self), *other = reinterpret_cast<T*>(r.other);
     const auto* index = reinterpret_cast<const int64_t*>(r.index);
-    for (int64_t i = 0; i < r.n; ++i) body(self[index[i]], other[i]);
+    const int64_t stretches = (r.n + kStretch - 1) / kStretch;
+    const int64_t share = r.soon ? (l.size * step / kLine + stretches) / stretches * kLine : 0;
+    const char* soon = r.soon;
+    for (int64_t i = 0; i < r.n; soon += share) {
+#if defined(__GNUC__)
+      for (int64_t at = 0; at < share; at += kLine) __builtin_prefetch(soon + at);
+#endif
+      for (const int64_t end = std::min(i + kStretch, r.n); i < end; ++i) body(self[index[i]], other[i]);
+    }
     return;
   }
   char *self = r.self, *other = r.other;
@@ -412,7 +429,7 @@ const int64_t* gather_lines(const Lines& l, int itemsize, const char* self, cons
     using T = decltype(tag);
     each_row(l, const_cast<char*>(self), index, other, [&](const Row& r) {
       if (const int64_t* at = outside(r, l.size)) return bad.note(at);
-      run_row<T>(r, l.self_step, [](const T& s, T& v) { v = s; });
+      run_row<T>(r, l, [](const T& s, T& v) { v = s; });
     });
   });
   return bad.first();
@@ -422,7 +439,7 @@ void scatter_lines(const Lines& l, Scatter how, DType dtype, char* self, const c
   const auto with = [&](auto zero, auto combine) {
     using T = decltype(zero);
     each_row(l, self, index, const_cast<char*>(other),
-             [&](const Row& r) { run_row<T>(r, l.self_step, [&](T& s, const T& v) { s = combine(s, v); }); });
+             [&](const Row& r) { run_row<T>(r, l, [&](T& s, const T& v) { s = combine(s, v); }); });
   };
   if (how == Scatter::Assign) {
     return by_size(static_cast<int>(itemsize(dtype)), [&](auto zero) {
