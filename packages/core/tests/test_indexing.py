@@ -268,6 +268,23 @@ def test_big_masks_agree_with_numpy():
     np.testing.assert_array_equal(x.numpy(), np.where(array > 0.5, 0, array))
 
 
+@pytest.mark.parametrize("size", [65536, 65537])  # the last that two bytes number, and the first beyond
+@pytest.mark.parametrize("reduce, ufunc", [("sum", np.add), ("prod", np.multiply), ("amax", np.maximum)])
+def test_scatter_of_many_into_long_lines_agrees_with_numpy(size, reduce, ufunc):
+    rng = np.random.default_rng(0)
+    index, source = rng.integers(0, size, (5, 4000)), rng.integers(-9, 9, (5, 4000))
+    index[-1, -1] = size - 1
+    expected = np.ones((5, size), dtype=np.int64)
+    ufunc.at(expected, (np.arange(5)[:, None], index), source)
+    x, index = torch.ones(5, size, dtype=torch.int64), torch.from_numpy(index)
+    assert (x.scatter_reduce(1, index, torch.from_numpy(source), reduce).numpy() == expected).all()
+    for bad in (-1, size, 2**32):
+        index[-1, -1] = bad
+        with pytest.raises(RuntimeError, match="out of bounds"):
+            x.scatter_add_(1, index, torch.from_numpy(source))
+        assert (x == 1).all()  # nothing was written
+
+
 def test_big_scatter_add_agrees_with_numpy():
     rng = np.random.default_rng(0)
     index, source = rng.integers(0, 50, (200, 300)), rng.integers(0, 9, (200, 300))

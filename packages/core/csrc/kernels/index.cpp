@@ -204,6 +204,18 @@ const int64_t* find_outside(const int64_t* index, int64_t n, int64_t low, int64_
   return bad.first();
 }
 
+const int64_t* narrow_inside(const int64_t* index, int64_t n, int64_t size, uint16_t* narrow) {
+  Outside bad;
+  parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
+    for (; begin < end; begin += kTile) {
+      const int64_t m = std::min(kTile, end - begin);
+      if (const int64_t* at = outside(index + begin, m, 0, size)) return bad.note(at);
+      table().narrow(index + begin, m, narrow + begin);
+    }
+  });
+  return bad.first();
+}
+
 namespace {
 
 // Calls f(address, offsets, places, dense row) for tiles of places that share outer coordinates.
@@ -388,12 +400,12 @@ void each_row(const Lines& l, char* self, const char* index, char* other, F&& ro
 }
 
 // Calls body(element of self, element of other) for every element of a row.
-template <class T, class Body>
+template <class T, class Index, class Body>
 void run_row(const Row& r, const Lines& l, Body body) {
   const int64_t step = l.self_step;
-  if (r.self_next == 0 && step == sizeof(T) && r.index_next == 8 && r.other_next == sizeof(T)) {  // dense
+  if (r.self_next == 0 && step == sizeof(T) && r.index_next == sizeof(Index) && r.other_next == sizeof(T)) {  // dense
     T *self = reinterpret_cast<T*>(r.self), *other = reinterpret_cast<T*>(r.other);
-    const auto* index = reinterpret_cast<const int64_t*>(r.index);
+    const auto* index = reinterpret_cast<const Index*>(r.index);
     const int64_t stretches = (r.n + kStretch - 1) / kStretch;
     const int64_t share = r.soon ? (l.size * step / kLine + stretches) / stretches * kLine : 0;
     const char* soon = r.soon;
@@ -408,7 +420,7 @@ void run_row(const Row& r, const Lines& l, Body body) {
   char *self = r.self, *other = r.other;
   const char* index = r.index;
   for (int64_t i = 0; i < r.n; ++i, self += r.self_next, index += r.index_next, other += r.other_next)
-    body(*reinterpret_cast<T*>(self + *reinterpret_cast<const int64_t*>(index) * step), *reinterpret_cast<T*>(other));
+    body(*reinterpret_cast<T*>(self + *reinterpret_cast<const Index*>(index) * step), *reinterpret_cast<T*>(other));
 }
 
 const int64_t* outside(const Row& r, int64_t size) {
@@ -429,17 +441,18 @@ const int64_t* gather_lines(const Lines& l, int itemsize, const char* self, cons
     using T = decltype(tag);
     each_row(l, const_cast<char*>(self), index, other, [&](const Row& r) {
       if (const int64_t* at = outside(r, l.size)) return bad.note(at);
-      run_row<T>(r, l, [](const T& s, T& v) { v = s; });
+      run_row<T, int64_t>(r, l, [](const T& s, T& v) { v = s; });
     });
   });
   return bad.first();
 }
 
+template <class Index>
 void scatter_lines(const Lines& l, Scatter how, DType dtype, char* self, const char* index, const char* other) {
   const auto with = [&](auto zero, auto combine) {
     using T = decltype(zero);
     each_row(l, self, index, const_cast<char*>(other),
-             [&](const Row& r) { run_row<T>(r, l, [&](T& s, const T& v) { s = combine(s, v); }); });
+             [&](const Row& r) { run_row<T, Index>(r, l, [&](T& s, const T& v) { s = combine(s, v); }); });
   };
   if (how == Scatter::Assign) {
     return by_size(static_cast<int>(itemsize(dtype)), [&](auto zero) {
@@ -458,6 +471,8 @@ void scatter_lines(const Lines& l, Scatter how, DType dtype, char* self, const c
     }
   });
 }
+template void scatter_lines<uint16_t>(const Lines&, Scatter, DType, char*, const char*, const char*);
+template void scatter_lines<int64_t>(const Lines&, Scatter, DType, char*, const char*, const char*);
 
 // ---- masks
 

@@ -9,6 +9,8 @@ namespace rl {
 
 // Address of the first of n indices that is outside of [low, size), or null.
 const int64_t* find_outside(const int64_t* index, int64_t n, int64_t low, int64_t size);
+// The same from 0, with the indices narrowed: size <= 65536.
+const int64_t* narrow_inside(const int64_t* index, int64_t n, int64_t size, uint16_t* narrow);
 
 // Indices into one dimension of `size`; negative ones count from its end. The stride is in bytes.
 struct IndexList {
@@ -47,7 +49,8 @@ struct Lines {
 // other ← self at index. Returns the address of an index that is out of bounds, null where all are well.
 const int64_t* gather_lines(const Lines&, int itemsize, const char* self, const char* index, char* other);
 enum class Scatter { Assign, Add, Multiply, Maximum, Minimum };  // the last two: NaN wins; not for complex numbers
-// self at index ← self ∘ other. Lines run in parallel, each in order. Indices are in bounds.
+// self at index ← self ∘ other. Lines run in parallel, each in order. Indices, int64_t or uint16_t, are in bounds.
+template <class Index>
 void scatter_lines(const Lines&, Scatter, DType, char* self, const char* index, const char* other);
 
 // ---- masks: n bytes, set where they are not 0
@@ -69,6 +72,7 @@ void copy_triangle(const char* from, char* to, int64_t batch, int64_t rows, int6
 struct IndexTable {
   bool (*all_inside)(const int64_t* index, int64_t n, int64_t low, int64_t size);  // [low, size)
   // offsets[i] = (adds ? offsets[i] : 0) + what list.values[begin + i], which is in bounds, stands for.
+  void (*narrow)(const int64_t* index, int64_t n, uint16_t* to);
   void (*offsets)(const IndexList& list, int64_t begin, int64_t n, bool adds, int64_t* offsets);
 };
 

@@ -20,10 +20,15 @@ void offsets_of(const IndexList& list, int64_t begin, int64_t n, bool adds, int6
   for (int64_t i = 0; i < n; ++i) offsets[i] = (offsets[i] & keep) + (index[i] + (index[i] >> 63 & size)) * stride;
 }
 
+void narrow(const int64_t* index, int64_t n, uint16_t* to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<uint16_t>(index[i]);
+}
+
 }  // namespace
 
 void fill_index(IndexTable& table) {
   table.all_inside = all_inside;
+  table.narrow = narrow;
   table.offsets = offsets_of;
 }
 

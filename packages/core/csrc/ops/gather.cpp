@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../allocator.h"
 #include "indexing.h"
 
 namespace rl {
@@ -144,13 +145,13 @@ struct LineStore {
 };
 
 // The loop over `index`, whose dimension `dim` is the line. Dimensions that lie in one another become one.
-void set_lines(LineStore& s, const Tensor* self, int dim, const Tensor* index, const int64_t* other_strides,
-               int64_t other_size) {
+void set_lines(LineStore& s, const Tensor* self, int dim, const Tensor* index, int64_t index_size,
+               const int64_t* other_strides, int64_t other_size) {
   int64_t size = itemsize(self->dtype);
   int n = 0;
   for (int d = 0; d < index->ndim; ++d) {
     if (d == dim || index->sizes[d] == 1) continue;
-    int64_t strides[3] = {self->strides[d] * size, index->strides[d] * 8,
+    int64_t strides[3] = {self->strides[d] * size, index->strides[d] * index_size,
                           other_strides ? other_strides[d] * other_size : 0};
     int64_t extent = index->sizes[d];
     if (n && s.self[n - 1] == strides[0] * extent && s.index[n - 1] == strides[1] * extent &&
@@ -180,9 +181,11 @@ void set_lines(LineStore& s, const Tensor* self, int dim, const Tensor* index, c
   s.lines.length = scalar ? 1 : index->sizes[dim];
   s.lines.size = self->ndim ? self->sizes[dim] : 1;
   s.lines.self_step = self->ndim ? self->strides[dim] * size : 0;
-  s.lines.index_step = scalar ? 0 : index->strides[dim] * 8;
+  s.lines.index_step = scalar ? 0 : index->strides[dim] * index_size;
   s.lines.other_step = scalar || !other_strides ? 0 : other_strides[dim] * other_size;
 }
+
+constexpr int64_t kNarrowFrom = int64_t{1} << 14;
 
 [[noreturn]] void outside_line(int64_t index, int dim, int64_t size) {
   fail(PyExc_RuntimeError, "index %lld is out of bounds for dimension %d with size %lld", static_cast<ll>(index), dim,
@@ -212,7 +215,7 @@ PyObject* gather_kernel(Call& c) {
   Ref<Tensor> r = empty(index->ndim, index->sizes, self->dtype, self->device);
   if (!r->numel || self->device.type == kMeta) return r.release_object();
   LineStore s;
-  set_lines(s, self, dim, v.get(), r->strides, itemsize(r->dtype));
+  set_lines(s, self, dim, v.get(), sizeof(int64_t), r->strides, itemsize(r->dtype));
   const int64_t* bad;
   {
     Unlocked unlocked(r->numel > kUnlockAbove);
@@ -260,18 +263,24 @@ Ref<Tensor> scatter_into(Call& c, const char* op, Scatter how, bool include_self
   if (!include_self) store_identity(how, self->dtype, &identity);
   if (!index->numel || self->device.type == kMeta) return target(c);
   const int64_t size = self->ndim ? self->sizes[dim] : 1;
+  // Many indices are read twice, the second time from a copy in few bytes, which stays in the cache.
+  const bool narrows = v->numel >= kNarrowFrom && size <= UINT16_MAX + 1;
+  Scratch narrow(narrows ? v->numel * sizeof(uint16_t) : 0);
   const int64_t* bad;
   {
     Unlocked unlocked(v->numel > kUnlockAbove);
-    bad = find_outside(values_of(v), v->numel, 0, size);
+    bad = narrows ? narrow_inside(values_of(v), v->numel, size, narrow.as<uint16_t>())
+                  : find_outside(values_of(v), v->numel, 0, size);
   }
   if (bad) outside_line(*bad, dim, size);  // before anything is written
   Ref<Tensor> r = target(c);
   LineStore s;
-  const auto write = [&](Scatter with, const int64_t* strides, const void* from) {
-    set_lines(s, r.get(), dim, v.get(), strides, itemsize(self->dtype));
+  const auto write = [&](Scatter with, const int64_t* strides, const void* value_or_source) {
+    const auto* from = static_cast<const char*>(value_or_source);
+    set_lines(s, r.get(), dim, v.get(), narrows ? sizeof(uint16_t) : sizeof(int64_t), strides, itemsize(self->dtype));
     Unlocked unlocked(v->numel > kUnlockAbove);
-    scatter_lines(s.lines, with, r->dtype, r->data, v->data, static_cast<const char*>(from));
+    if (narrows) return scatter_lines<uint16_t>(s.lines, with, r->dtype, r->data, narrow.as<char>(), from);
+    scatter_lines<int64_t>(s.lines, with, r->dtype, r->data, v->data, from);
   };
   if (!include_self) write(Scatter::Assign, nullptr, &identity);
   if (source) write(how, source->ndim ? source->strides : nullptr, source->data);
