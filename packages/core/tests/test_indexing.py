@@ -269,7 +269,7 @@ def test_big_masks_agree_with_numpy():
 
 
 @pytest.mark.parametrize("size", [65536, 65537])  # the last that two bytes number, and the first beyond
-@pytest.mark.parametrize("reduce, ufunc", [("sum", np.add), ("prod", np.multiply), ("amax", np.maximum)])
+@pytest.mark.parametrize(("reduce", "ufunc"), [("sum", np.add), ("prod", np.multiply), ("amax", np.maximum)])
 def test_scatter_of_many_into_long_lines_agrees_with_numpy(size, reduce, ufunc):
     rng = np.random.default_rng(0)
     index, source = rng.integers(0, size, (5, 4000)), rng.integers(-9, 9, (5, 4000))
