@@ -49,7 +49,7 @@ PyObject* cholesky_any(Call& call, const char* op, bool with_info) {
   if (!is_meta(call)) {
     cholesky(a, call.args[1].to_bool(), factor, info);
     if (!with_info || call.args[2].to_bool())
-      raise_failures(op, info.get(),
+      raise_failures(op, info.get(), a,
                      "The factorization could not be completed because the input is not positive-definite (the leading "
                      "minor of order %d is not positive-definite).");
   }
@@ -84,7 +84,7 @@ PyObject* lu_any(Call& call, const char* op, bool with_info) {
       });
     });
     if (!with_info || call.args[2].to_bool())
-      raise_failures(op, info.get(),
+      raise_failures(op, info.get(), a,
                      "U[%d,%d] is zero and using it on lu_solve would result in a division by zero. If you still "
                      "want to perform the factorization, consider calling linalg.lu(A, pivot) or "
                      "linalg.lu_factor_ex(A, pivot)");
@@ -149,7 +149,7 @@ PyObject* inv_any(Call& call, const char* op, bool with_info) {
     });
     if (!with_info || call.args[1].to_bool())
       raise_failures(
-          op, info.get(),
+          op, info.get(), a,
           "The diagonal element %d is zero, the inversion could not be completed because the input matrix is "
           "singular.");
   }
@@ -341,7 +341,7 @@ PyObject* ldl_any(Call& call, const char* op, bool with_info) {
     });
   });
   if (!with_info || call.args[2].to_bool())
-    raise_failures(op, info.get(), "The factorization could not be completed: D[%d,%d] is exactly zero.");
+    raise_failures(op, info.get(), a, "The factorization could not be completed: D[%d,%d] is exactly zero.");
   return results();
 }
 

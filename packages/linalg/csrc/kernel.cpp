@@ -154,21 +154,35 @@ void run_batch(int64_t count, double work, void (*body)(void*, int64_t, int64_t)
   api->parallel_for(0, count, static_cast<int64_t>(std::max(1.0, 5e4 / std::max(work, 1.0))), body, context);
 }
 
-void raise_failures(const char* op, const Tensor* info, const char* reason) {
+namespace {
+
+bool is_finite(const Tensor* a, int64_t i) {
+  bool result = false;
+  by_dtype(a->dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const Stack matrices(a);
+    Memory<T> copy(static_cast<size_t>(matrices.m * matrices.n));
+    matrices.columns(i, copy.data());
+    result = all_finite(copy.data(), matrices.m * matrices.n);
+  });
+  return result;
+}
+
+}  // namespace
+
+void raise_failures(const char* op, const Tensor* info, const Tensor* a, const char* reason) {
   const auto* codes = reinterpret_cast<const int32_t*>(info->data);
-  for (int64_t i = 0; i < info->numel; ++i) {
-    if (!codes[i]) continue;
-    char text[300];
-    std::snprintf(text, sizeof text,
-                  codes[i] == kNotFinite
-                      ? "The algorithm failed to converge because the input matrix contained non-finite values."
-                      : reason,
-                  codes[i], codes[i]);
-    if (info->ndim)
-      fail(linalg_error, "%s: (Batch element %lld): %s", op, ll(i), text);
-    else
-      fail(linalg_error, "%s: %s", op, text);
-  }
+  const int64_t i = std::find_if(codes, codes + info->numel, [](int32_t code) { return code != 0; }) - codes;
+  if (i == info->numel) return;
+  char where[40] = "", text[300];
+  if (info->ndim) std::snprintf(where, sizeof where, "(Batch element %lld): ", ll(i));
+  const bool refused = codes[i] == kNotFinite;
+  std::snprintf(
+      text, sizeof text,
+      refused ? "The algorithm failed to converge because the input matrix contained non-finite values." : reason,
+      codes[i], codes[i]);
+  fail(linalg_error, "%s: %s%s%s", op, where, text,
+       refused || is_finite(a, i) ? "" : " The input matrix contained non-finite values.");
 }
 
 bool register_kernels(const Registration* list, size_t n) {

@@ -317,8 +317,8 @@ bool all_finite(const T* x, int64_t n) {
   return !std::isnan(sweeps<T>().largest(n, x));
 }
 
-// Raises for the first matrix whose info is not 0; `reason` is a format that may show it twice.
-void raise_failures(const char* op, const Tensor* info, const char* reason);
+// Raises for the first matrix of `a` whose info is not 0; `reason` is a format that may show it twice.
+void raise_failures(const char* op, const Tensor* info, const Tensor* a, const char* reason);
 
 // LAPACK answers a query for the size of its workspace in the first element of it.
 template <class T>

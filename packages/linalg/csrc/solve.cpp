@@ -107,8 +107,6 @@ PyObject* solve_any(Call& call, const char* op, With with) {
                          data_of<T>(system.x, begin), info.data<int32_t>() + begin);
       });
     });
-    if (with != With::Info || call.args[3].to_bool())
-      raise_failures(op, info.get(), "The solver failed because the input matrix is singular.");
   } else if (!is_meta(call) && left && system.k <= system.n && own_batch && !keep) {
     const Stack from(a), right(b, system.batch);
     by_dtype(a->dtype, [&](auto zero) {
@@ -132,8 +130,6 @@ PyObject* solve_any(Call& call, const char* op, With with) {
         }
       });
     });
-    if (with != With::Info || call.args[3].to_bool())
-      raise_failures(op, info.get(), "The solver failed because the input matrix is singular.");
   } else if (!is_meta(call)) {
     if (!keep) {
       lu = empty_columns(batch_of(a), system.n, system.n, a->dtype, a->device);
@@ -149,12 +145,12 @@ PyObject* solve_any(Call& call, const char* op, With with) {
           info.data<int32_t>()[i] = factor_lu(n, n, m, n, pivots.data<int32_t>() + i * n, false, from.loader(i, m));
         }
       });
-      if (with != With::Info || call.args[3].to_bool())
-        raise_failures(op, info.get(), "The solver failed because the input matrix is singular.");
       lu_solve<T>(Stack(lu.get(), system.batch), Stack(pivots.get(), system.batch, 1), Stack(b, system.batch), system,
                   left, false);
     });
   }
+  if (!is_meta(call) && (with != With::Info || call.args[3].to_bool()))
+    raise_failures(op, info.get(), a, "The solver failed because the input matrix is singular.");
   if (vector) {  // the column that was added
     Tensor* x = system.x.get();
     --x->ndim;
@@ -495,7 +491,7 @@ PyObject* lstsq_kernel(Call& call) {
       }
     });
   });
-  raise_failures(op, info.get(),
+  raise_failures(op, info.get(), a,
                  driver == Driver::Gels ? "The least squares solution could not be computed because the input matrix "
                                           "does not have full rank (error code: %d)."
                                         : "The least squares solution could not be computed because the singular value "

@@ -87,7 +87,7 @@ PyObject* eigh_any(Call& call, const char* op, bool vectors) {
         }
       });
     });
-    raise_failures(op, info.get(),
+    raise_failures(op, info.get(), a,
                    "The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
                    "repeated eigenvalues (error code: %d).");
   }
@@ -165,7 +165,7 @@ PyObject* eig_any(Call& call, const char* op, bool vectors) {
         }
       });
     });
-    raise_failures(op, info.get(),
+    raise_failures(op, info.get(), a,
                    "The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
                    "repeated eigenvalues (error code: %d).");
   }
@@ -296,7 +296,7 @@ PyObject* svd_any(Call& call, const char* op, bool vectors, bool full, const Arg
         }
       });
     });
-    raise_failures(op, info.get(),
+    raise_failures(op, info.get(), a,
                    "The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
                    "repeated singular values (error code: %d).");
   }

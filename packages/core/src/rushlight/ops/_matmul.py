@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._op import COMPOSITE, Op, Sample
+from ._dims import wrap_dim
 from ._pointwise import check_factor, mul
 
 _ROUNDED_SUM = {"float16": (1e-2, 0.1), "bfloat16": (5e-2, 1.0)}  # products of 200 and more are rounded on the way
@@ -335,8 +336,8 @@ def _tensordot(a: Any, b: Any, dims: Any) -> Any:
     left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
     if len(left) != len(right):
         raise RuntimeError(f"both dimension lists should have same length, got dims={dims}")
-    left = [d % max(a.ndim, 1) for d in left]
-    right = [d % max(b.ndim, 1) for d in right]
+    left = [wrap_dim(d, a.ndim) for d in left]
+    right = [wrap_dim(d, b.ndim) for d in right]
     for i, j in zip(left, right, strict=True):
         if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # a dimension of size 1 broadcasts
             if a.shape[i] == 1:

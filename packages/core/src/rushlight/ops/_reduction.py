@@ -594,7 +594,7 @@ def _norm(self: Any, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
             import rushlight
 
             matrix = self if dtype is None else self.to(dtype)
-            return rushlight.linalg.matrix_norm(matrix, "nuc", (-2, -1) if dim is None else dim, keepdim)
+            return rushlight.linalg.matrix_norm(matrix, "nuc", tuple(range(self.ndim)) if dim is None else dim, keepdim)
         if p != "fro":
             raise RuntimeError(f"norm: p is a number, 'fro' or 'nuc', got p={p!r}.")
         p = 2

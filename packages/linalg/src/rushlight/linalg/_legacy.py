@@ -8,6 +8,7 @@ import numpy as np
 
 from rushlight.plugin import COMPOSITE, Op, Sample
 
+from ._errors import named
 from ._matrices import (
     check_square,
     general,
@@ -30,6 +31,7 @@ qr_function = (
     Op(
         "qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
         family=COMPOSITE,
+        exact=True,
         doc="""As `rushlight.linalg.qr` with mode="reduced", or "complete" with some=False.""",
     )
     .composite(lambda self, some: tuple(qr.operator(self, "reduced" if some else "complete")))
@@ -42,6 +44,7 @@ svd_function = (
     Op(
         "svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
         family=COMPOSITE,
+        exact=True,
         doc="""Singular value decomposition, A = U diag(S) V^H: as `rushlight.linalg.svd`, but V rather than V^H.
 
         Args:
@@ -132,7 +135,11 @@ matrix_rank = (
         differentiable=False,
         doc="""As `rushlight.linalg.matrix_rank`; singular values up to `tol` count as zero.""",
     )
-    .composite(lambda self, tol, symmetric: _matrix_rank(self, tol, None if tol is None else 0.0, symmetric))
+    .composite(
+        named("matrix_rank")(
+            lambda self, tol, symmetric: _matrix_rank(self, tol, None if tol is None else 0.0, symmetric)
+        )
+    )
     .samples(lambda make, dtype: (Sample((general(make, 4, 3),)),), lambda a: np.linalg.matrix_rank(a))
 )
 triangular_solve = (
@@ -140,6 +147,7 @@ triangular_solve = (
         "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> "
         "(Tensor solution, Tensor cloned_coefficient)",
         family=COMPOSITE,
+        exact=True,
         doc="""Solves A X = B for triangular A; `rushlight.linalg.solve_triangular` takes A first.
 
         Args:
@@ -174,8 +182,10 @@ lu = (
         """,
     )
     .composite(
-        lambda self, pivot, get_infos: tuple(
-            lu_factor_ex.operator(self, pivot=pivot) if get_infos else lu_factor.operator(self, pivot=pivot)
+        named("lu")(
+            lambda self, pivot, get_infos: tuple(
+                lu_factor_ex.operator(self, pivot=pivot) if get_infos else lu_factor.operator(self, pivot=pivot)
+            )
         )
     )
     .samples(inexact(lambda make, dtype: (Sample((well_conditioned(make, 2),)),)))
@@ -205,6 +215,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     return multi_dot.operator(list(matrices), out=out)
 
 
+@named("svd")
 def _svd(a: Any, some: bool, compute_uv: bool) -> Any:
     if compute_uv:
         U, S, Vh = svd.operator(a, not some)
@@ -214,6 +225,7 @@ def _svd(a: Any, some: bool, compute_uv: bool) -> Any:
     return a.new_zeros((*batch, m, m)), S, a.new_zeros((*batch, n, n))
 
 
+@named("eig")
 def _eig(a: Any, vectors: bool) -> Any:
     import rushlight
 
@@ -230,6 +242,7 @@ def _eig(a: Any, vectors: bool) -> Any:
     return packed, rushlight.where(second, -V.imag, V.real)
 
 
+@named("symeig")
 def _symeig(a: Any, vectors: bool, upper: bool) -> Any:
     uplo = "U" if upper else "L"
     if vectors:
@@ -238,6 +251,7 @@ def _symeig(a: Any, vectors: bool, upper: bool) -> Any:
     return values, a.new_empty(0)
 
 
+@named("lstsq")
 def _lstsq(b: Any, a: Any) -> Any:
     import rushlight
 
@@ -253,6 +267,7 @@ def _lstsq(b: Any, a: Any) -> Any:
     return rushlight.cat((X, turned[n:])), factors
 
 
+@named("solve")
 def _solve(b: Any, a: Any) -> Any:
     if a.ndim < 2 or b.ndim < 2:
         raise RuntimeError(
@@ -262,6 +277,7 @@ def _solve(b: Any, a: Any) -> Any:
     return lu_solve.operator(LU, pivots, b), LU
 
 
+@named("triangular_solve")
 def _triangular_solve(b: Any, a: Any, upper: bool, transpose: bool, unit: bool) -> Any:
     if a.ndim < 2 or b.ndim < 2:
         raise RuntimeError(

@@ -7,6 +7,8 @@ from typing import Any
 
 from rushlight.plugin import COMPOSITE, Op, Sample
 
+from ._errors import named
+
 SHAPES: tuple[tuple[tuple[int, ...], int], ...] = (((), 3), ((2,), 4), ((2, 3), 2), ((0,), 3), ((), 0), ((), 1))
 """Batch dimensions and orders of the square matrices that operators are tested with."""
 
@@ -35,20 +37,20 @@ def is_inexact(x: Any) -> bool:
     return bool(x.is_floating_point() or x.is_complex())
 
 
-def check_matrix(op: str, a: Any, name: str = "A") -> None:
-    """Raises RuntimeError where there are no two dimensions, or no floating elements."""
+def check_matrix(op: str, a: Any, name: str = "A", *, floating: bool = True) -> None:
+    """Raises RuntimeError where there are no two dimensions, or no floating elements if they are asked for."""
     if a.ndim < 2:
         raise RuntimeError(
             f"{op}: The input tensor {name} must have at least 2 dimensions. Got a tensor with {a.ndim}. "
             "Add batch dimensions in front."
         )
-    if not is_inexact(a):
+    if floating and not is_inexact(a):
         raise NotImplementedError(f"{op}: Expected a floating point or complex tensor as input. Got {a.dtype}")
 
 
-def check_square(op: str, a: Any, name: str = "A") -> None:
+def check_square(op: str, a: Any, name: str = "A", *, floating: bool = True) -> None:
     """Raises RuntimeError where the matrices are not square, or as `check_matrix`."""
-    check_matrix(op, a, name)
+    check_matrix(op, a, name, floating=floating)
     if a.shape[-1] != a.shape[-2]:
         raise RuntimeError(
             f"{op}: {name} must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
@@ -121,8 +123,8 @@ def alias(schema: str, record: Op, doc: str, *, out: bool = True) -> Op:
     """A function of rushlight itself, and method, that stands for an operator of this wheel."""
     assert record.sampler
     return (
-        Op(schema, family=COMPOSITE, out=out, doc=doc)
-        .composite(lambda *args, **kwargs: record.operator(*args, **kwargs))
+        Op(schema, family=COMPOSITE, out=out, exact=True, doc=doc)
+        .composite(named(schema.partition("(")[0])(lambda *args, **kwargs: record.operator(*args, **kwargs)))
         .samples(record.sampler, record.reference or (record.array_kernel and _on_numpy(record)))
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from rushlight.plugin import COMPOSITE, Op, Sample
 
 from . import _arrays
+from ._errors import named
 from ._matrices import (
     RECTANGLES,
     SHAPES,
@@ -125,6 +126,7 @@ det = (
         "linalg::det(Tensor A) -> Tensor",
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""Determinant of every matrix of a batch, from its LU factors (LAPACK getrf).
 
         Its gradient is the matrix of cofactors, also where A is singular.
@@ -171,6 +173,7 @@ slogdet = (
         "linalg::slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""Sign and logarithm of the absolute value of determinants, which themselves may overflow.
 
         Args:
@@ -191,6 +194,7 @@ slogdet_function = (
     Op(
         "slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)",
         family=COMPOSITE,
+        exact=True,
         doc="Alias of `rushlight.linalg.slogdet`.",
     )
     .composite(lambda self: tuple(slogdet.operator(self)))
@@ -379,7 +383,7 @@ cholesky_ex = (
 )
 cholesky_function = (
     Op("cholesky(Tensor self, bool upper=False) -> Tensor", family=COMPOSITE, doc="As `rushlight.linalg.cholesky`.")
-    .composite(lambda self, upper: cholesky.operator(self, upper=upper))
+    .composite(named("cholesky")(lambda self, upper: cholesky.operator(self, upper=upper)))
     .samples(lambda make, dtype: (Sample((positive_definite(make, 2),)),), lambda a: np.linalg.cholesky(a))
 )
 
@@ -477,6 +481,7 @@ lu_unpack = (
         "(Tensor P, Tensor L, Tensor U)",
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""P, L and U of A = P L U from the compact form that `linalg.lu_factor` gives.
 
         Args:
@@ -500,6 +505,7 @@ lu = (
         "linalg::lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""LU decomposition with partial pivoting, A = P L U (LAPACK getrf).
 
         Args:
@@ -545,6 +551,7 @@ def _np_lu_factor(a: np.ndarray) -> Any:
     )
 
 
+@named("linalg.lu")
 def _lu(a: Any, pivot: bool) -> Any:
     factors, pivots, _ = lu_factor_ex.operator(a, pivot=pivot)
     return _lu_unpack(factors, pivots, True, True)

@@ -10,6 +10,7 @@ import numpy as np
 from rushlight.ops._dims import wrap_dim
 from rushlight.plugin import COMPOSITE, Op, Sample, operators
 
+from ._errors import named, renamed
 from ._matrices import check_square, general, inexact, is_inexact
 from ._ops_factor import inv_ex
 from ._ops_spectral import svdvals
@@ -22,6 +23,7 @@ vector_norm = (
         "ScalarType? dtype=None) -> Tensor",
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""Norm of vectors, `(sum |x|^ord)^(1/ord)`. Does not overflow where the norm itself fits.
 
         Args:
@@ -58,6 +60,7 @@ matrix_norm = (
         "ScalarType? dtype=None) -> Tensor",
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""Norm of matrices.
 
         Args:
@@ -98,6 +101,7 @@ norm = (
         "Tensor",
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""Norm of vectors or matrices: `vector_norm` or `matrix_norm`.
 
         Args:
@@ -226,16 +230,30 @@ def _matrix(op: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> A
         A = A.to(dtype)
     if name in (1, math.inf):
         along, over = (row, column) if name == 1 else (column, row)
-        sums = _norm_of(A, 1, along, True)
-        result = sums.amax(over, True) if ord > 0 else sums.amin(over, True)
+        result = _extreme(_norm_of(A, 1, along, True), ord > 0, over)
         return result if keepdim else result.squeeze((row, column))
-    values = svdvals.operator(A if (row, column) == (A.ndim - 2, A.ndim - 1) else A.movedim((row, column), (-2, -1)))
-    result = values.sum(-1) if name == "nuc" else values.amax(-1) if ord > 0 else values.amin(-1)
+    if (row, column) != (A.ndim - 2, A.ndim - 1):
+        A = A.movedim((row, column), (-2, -1))
+    try:
+        values = svdvals.operator(A)
+    except RuntimeError as error:
+        raise renamed(error, op) from None
+    # As vectors: where a value is 0, the gradient of its magnitude is.
+    result = _norm_of(values, 1, -1) if name == "nuc" else _extreme(values.abs(), ord > 0, -1).squeeze(-1)
     return result.unsqueeze(min(row, column)).unsqueeze(max(row, column)) if keepdim else result
 
 
+def _extreme(values: Any, largest: bool, dim: int) -> Any:
+    """The largest along a dimension, which stays, 0 where there is none; or the smallest."""
+    if not largest:
+        return values.amin(dim, True)
+    if values.shape[dim] == 0:
+        return values.sum(dim, True)
+    return values.amax(dim, True)
+
+
 def _norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    if ord is None:
+    if ord is None and dim is None:
         return _vector(A, 2, dim, keepdim, dtype)
     if dim is not None:
         dim = [dim] if isinstance(dim, int) else list(dim)
@@ -247,6 +265,8 @@ def _norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
         raise RuntimeError(
             f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
         )
+    if ord is None:
+        return _vector(A, 2, dim, keepdim, dtype)
     if len(dim) == 2 if dim is not None else A.ndim == 2:
         return _matrix("linalg.norm", A, ord, (-2, -1) if dim is None else dim, keepdim, dtype)
     if isinstance(ord, str):
@@ -256,6 +276,7 @@ def _norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     return _vector(A, ord, dim, keepdim, dtype)
 
 
+@named("linalg.cond")
 def _cond(A: Any, p: Any) -> Any:
     import rushlight
 

@@ -99,6 +99,7 @@ def _qr_grad_tall(Q_grad: Any, R_grad: Any, Q: Any, R: Any) -> Any:
 geqrf = Op(
     "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
     differentiable=False,
+    exact=False,
     doc="""QR decomposition as LAPACK's geqrf leaves it: R and the reflectors whose product is Q.
 
         Args:
@@ -113,6 +114,7 @@ householder_product = (
     Op(
         "linalg::householder_product(Tensor input, Tensor tau) -> Tensor",
         method=False,
+        exact=False,
         doc="""The first n columns of the product of Householder reflectors I - tau_i v_i v_i^H (LAPACK orgqr).
 
         Args:

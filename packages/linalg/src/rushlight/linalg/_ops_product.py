@@ -9,7 +9,7 @@ import numpy as np
 from rushlight.plugin import COMPOSITE, Op, Sample
 
 from . import _C, _arrays
-from ._errors import LinAlgError
+from ._errors import check_inverted, named
 from ._matrices import LANES, SHAPES, alias, check_square, general, identity, inexact, is_inexact, mH, well_conditioned
 from ._ops_factor import inv_ex
 
@@ -88,6 +88,7 @@ matrix_power = (
         "linalg::matrix_power(Tensor self, int n) -> Tensor",
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""Powers of square matrices with an integer exponent, by repeated squaring.
 
         Args:
@@ -149,27 +150,16 @@ def _matrix_exp_grad(grad: Any, a: Any) -> Any:
     return matrix_exp.operator(rushlight.cat((top, bottom), -2))[..., :n, n:]
 
 
+@named("linalg.matrix_power")
 def _matrix_power(a: Any, n: int) -> Any:
     import rushlight
 
-    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        if a.ndim < 2:
-            raise RuntimeError(
-                f"linalg.matrix_power: The input tensor A must have at least 2 dimensions. Got a tensor with {a.ndim}."
-            )
-        raise RuntimeError(
-            f"linalg.matrix_power: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} "
-            "matrices"
-        )
+    check_square("linalg.matrix_power", a, floating=n < 0)
     if n == 0:
         return identity(a.shape[-1], a) + a.masked_fill(a.new_ones((), dtype=rushlight.bool), 0)  # whose gradient is 0
     if n < 0:
-        check_square("linalg.matrix_power", a)
         a, info = inv_ex.operator(a)
-        if info.device.type != "meta" and bool((info != 0).any()):
-            raise LinAlgError(
-                f"linalg.matrix_power: the inverse does not exist, because the matrix is singular, got n={n}."
-            )
+        check_inverted("linalg.matrix_power", info)
         n = -n
         if n == 1:
             return a
@@ -194,6 +184,7 @@ multi_dot = (
         "linalg::multi_dot(Tensor[] tensors) -> Tensor",
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""Product of two or more matrices in the order that takes the fewest operations.
 
         Args:
@@ -232,6 +223,7 @@ vecdot = (
         "linalg::vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""Inner products along a dimension, of the conjugate of x where complex.
 
         Args:
@@ -293,6 +285,7 @@ cross = (
         "linalg::cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""Cross products of vectors of three elements.
 
         Args:

@@ -10,6 +10,7 @@ import numpy as np
 from rushlight.plugin import COMPOSITE, Op, Sample
 
 from . import _arrays
+from ._errors import LinAlgError, check_inverted, named
 from ._matrices import (
     SHAPES,
     check_matrix,
@@ -96,6 +97,7 @@ solve: Op = (
         "linalg::solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""Solves A X = B, or X A = B, for square A, by LU with partial pivoting (LAPACK getrf, getrs).
 
         Args:
@@ -247,6 +249,7 @@ lu_solve_function = (
     Op(
         "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
         family=COMPOSITE,
+        exact=True,
         doc="""As `rushlight.linalg.lu_solve`, with the right-hand side first.
 
         Args:
@@ -351,6 +354,7 @@ def _ldl_samples(make: Any) -> Any:
 cholesky_solve = (
     Op(
         "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
+        exact=False,
         doc="""Solves A X = B for the Cholesky factor of A.
 
         Only the triangle that `upper` names is read. The gradient of the factor is that of (L L^H)^-1 B in all entries
@@ -383,6 +387,7 @@ cholesky_solve = (
 cholesky_inverse = (
     Op(
         "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+        exact=False,
         doc="""Inverse of A from its Cholesky factor.
 
         Reads and differentiates the factor as `cholesky_solve` does.
@@ -393,6 +398,9 @@ cholesky_inverse = (
 
         Returns:
             Tensor (*, n, n).
+
+        Raises:
+            LinAlgError: The factor has a zero on its diagonal; names the batch element.
         """,
     )
     .composite(lambda self, upper: _cholesky_inverse(self, upper))
@@ -432,6 +440,9 @@ def _factor_grad(A_grad: Any, factor: Any, upper: bool) -> Any:
 
 def _cholesky_inverse(factor: Any, upper: bool) -> Any:
     check_square("cholesky_inverse", factor)
+    zero = factor.diagonal(0, -2, -1) == 0
+    if factor.numel() and zero.device.type != "meta" and bool(zero.any()):
+        check_inverted("cholesky_inverse", zero.any(-1) * (zero.byte().argmax(-1) + 1))
     inverse = solve_triangular.operator(factor, identity(factor.shape[-1], factor), upper=upper)
     return inverse @ mH(inverse) if upper else mH(inverse) @ inverse
 
@@ -616,11 +627,16 @@ tensorsolve = (
 )
 
 
+@named("linalg.tensorinv")
 def _tensorinv(a: Any, ind: int) -> Any:
     from ._ops_factor import inv_ex
 
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', got ind={ind} (linalg.tensorinv).")
+    if ind > a.ndim:
+        raise RuntimeError(
+            f"linalg.tensorinv: ind is at most the number of dimensions, got ind={ind} and {a.ndim} dimensions."
+        )
     to, source = tuple(a.shape[:ind]), tuple(a.shape[ind:])
     if math.prod(to) != math.prod(source):
         raise RuntimeError(
@@ -629,12 +645,11 @@ def _tensorinv(a: Any, ind: int) -> Any:
         )
     inverse, info = inv_ex.operator(a.reshape(math.prod(to), math.prod(source)))
     if info.device.type != "meta" and bool(info):
-        from ._errors import LinAlgError
-
         raise LinAlgError("linalg.tensorinv: Failed to invert the input tensor, because it is singular.")
     return inverse.reshape(source + to)
 
 
+@named("linalg.tensorsolve")
 def _tensorsolve(a: Any, b: Any, dims: Any) -> Any:
     if dims is not None:
         a = a.movedim(list(dims), list(range(a.ndim - len(dims), a.ndim)))

@@ -9,6 +9,7 @@ import numpy as np
 from rushlight.plugin import COMPOSITE, Op, Sample
 
 from . import _arrays
+from ._errors import named
 from ._matrices import (
     RECTANGLES,
     check_matrix,
@@ -70,6 +71,7 @@ eigvalsh = (
         'linalg::eigvalsh(Tensor A, str UPLO="L") -> Tensor',
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""Eigenvalues of Hermitian matrices, ascending (LAPACK syevd, heevd).
 
         Args:
@@ -87,9 +89,14 @@ eigvalsh = (
             tensor([1., 3.])
         """,
     )
-    .composite(lambda A, UPLO: eigh.operator(A, UPLO)[0] if records_gradient(A) else _eigvalsh.operator(A, UPLO))
+    .composite(lambda A, UPLO: _eigvalsh_recorded(A, UPLO) if records_gradient(A) else _eigvalsh.operator(A, UPLO))
     .samples(square_samples(hermitian), lambda a: np.linalg.eigvalsh(a))
 )
+
+
+@named("linalg.eigvalsh")
+def _eigvalsh_recorded(A: Any, UPLO: str) -> Any:
+    return eigh.operator(A, UPLO)[0]
 
 
 def _phases(inner: Any, op: str) -> Any:
@@ -239,9 +246,14 @@ eigvals = (
             tensor([0.+1.j, 0.-1.j])
         """,
     )
-    .composite(lambda self: eig.operator(self)[0] if records_gradient(self) else _eigvals.operator(self))
+    .composite(lambda self: _eigvals_recorded(self) if records_gradient(self) else _eigvals.operator(self))
     .samples(square_samples(lambda make, *batch, n: general(make, *batch, n, n).triu()), lambda a: np.linalg.eigvals(a))
 )
+
+
+@named("linalg.eigvals")
+def _eigvals_recorded(A: Any) -> Any:
+    return eig.operator(A)[0]
 
 
 def _eig_grad(values_grad: Any, vectors_grad: Any, values: Any, V: Any) -> Any:
@@ -326,6 +338,7 @@ svdvals = (
         "linalg::svdvals(Tensor A, *, str? driver=None) -> Tensor",
         family=COMPOSITE,
         method=False,
+        exact=True,
         doc="""Singular values, descending (LAPACK gesdd).
 
         Args:
@@ -345,7 +358,7 @@ svdvals = (
     )
     .composite(
         lambda A, *, driver: (
-            svd.operator(A, False, driver=driver)[1] if records_gradient(A) else _svdvals.operator(A, driver=driver)
+            _svdvals_recorded(A, driver) if records_gradient(A) else _svdvals.operator(A, driver=driver)
         )
     )
     .samples(
@@ -353,6 +366,11 @@ svdvals = (
         lambda a: np.linalg.svd(a, compute_uv=False),
     )
 )
+
+
+@named("linalg.svdvals")
+def _svdvals_recorded(A: Any, driver: str | None) -> Any:
+    return svd.operator(A, False, driver=driver)[1]
 
 
 def _svd_grad(U_grad: Any, S_grad: Any, V_grad: Any, U: Any, S: Any, Vh: Any) -> Any:
@@ -420,6 +438,7 @@ pinv = (
     Op(
         "linalg::pinv(Tensor self, *, Any atol=None, Any rtol=None, bool hermitian=False) -> Tensor",
         method=False,
+        exact=False,
         doc="""Moore-Penrose pseudoinverse, by singular values (LAPACK gesdd) or, where Hermitian, eigenvalues.
 
         Its gradient is that at constant rank.
@@ -473,7 +492,7 @@ pinverse = (
         out=False,
         doc="As `rushlight.linalg.pinv` with `rtol=rcond`.",
     )
-    .composite(lambda self, rcond: pinv.operator(self, rtol=rcond))
+    .composite(named("pinverse")(lambda self, rcond: pinv.operator(self, rtol=rcond)))
     .samples(lambda make, dtype: (Sample((general(make, 3, 2),)),), lambda a: np.linalg.pinv(a))
 )
 
@@ -498,6 +517,7 @@ def _cutoff(op: str, A: Any, largest: Any, atol: Any, rtol: Any) -> Any:
     return rushlight.maximum(largest * relative, rushlight.zeros_like(largest) + absolute)
 
 
+@named("linalg.pinv")
 def _pinv(A: Any, atol: Any, rtol: Any, is_hermitian: bool) -> Any:
     import rushlight
 
@@ -580,6 +600,7 @@ matrix_rank_tol = (
 )
 
 
+@named("linalg.matrix_rank")
 def _matrix_rank(A: Any, atol: Any, rtol: Any, is_hermitian: bool) -> Any:
     import rushlight
 
@@ -623,7 +644,7 @@ svd_lowrank = (
             ValueError: `q` or `niter` is out of range.
         """,
     )
-    .composite(lambda A, q, niter, M: _svd_lowrank(A, q, niter, M))
+    .composite(named("svd_lowrank")(lambda A, q, niter, M: _svd_lowrank(A, q, niter, M)))
     .samples(inexact(lambda make, dtype: (Sample((general(make, 4, 3),), {"q": 2}),)))
 )
 pca_lowrank = (
@@ -648,7 +669,7 @@ pca_lowrank = (
             ValueError: `q` or `niter` is out of range.
         """,
     )
-    .composite(lambda A, q, center, niter: _pca_lowrank(A, q, center, niter))
+    .composite(named("pca_lowrank")(lambda A, q, center, niter: _pca_lowrank(A, q, center, niter)))
     .samples(inexact(lambda make, dtype: (Sample((general(make, 4, 3),), {"q": 2}),)))
 )
 
