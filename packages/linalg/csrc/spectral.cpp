@@ -306,10 +306,36 @@ PyObject* svd_any(Call& call, const char* op, bool vectors, bool full, const Arg
 PyObject* svd_kernel(Call& call) { return svd_any(call, "linalg.svd", true, call.args[1].to_bool(), call.args[2]); }
 PyObject* svdvals_kernel(Call& call) { return svd_any(call, "linalg.svdvals", false, false, call.args[1]); }
 
+// ---- values that will be differentiated
+
+// The results with zeros of the shape of A, which bring a gradient to the vectors: see turns in _ops_spectral.py.
+PyObject* with_zeros(PyObject* results, const Tensor* a) {
+  const Py_ssize_t n = PyTuple_GET_SIZE(results);
+  if (_PyTuple_Resize(&results, n + 1) < 0) throw PythonError();
+  PyTuple_SET_ITEM(results, n, nullptr);
+  Owned all(results), zero = empty(batch_of(a, 0), a->dtype, a->device);
+  if (zero->data)
+    by_dtype(a->dtype, [&](auto x) { std::fill_n(zero.data<decltype(x)>(), zero->numel, decltype(x)(0)); });
+  PyTuple_SET_ITEM(results, n, zero.release());
+  return all.release();
+}
+
+PyObject* eigvalsh_recorded_kernel(Call& call) {
+  return with_zeros(eigh_any(call, "linalg.eigvalsh", true), call.args[0].tensor);
+}
+PyObject* svdvals_recorded_kernel(Call& call) {
+  return with_zeros(svd_any(call, "linalg.svdvals", true, false, call.args[1]), call.args[0].tensor);
+}
+
 constexpr Registration kernels[] = {
-    {"linalg::eigh", guarded<eigh_kernel>}, {"linalg::_eigvalsh", guarded<eigvalsh_kernel>},
-    {"linalg::eig", guarded<eig_kernel>},   {"linalg::_eigvals", guarded<eigvals_kernel>},
-    {"linalg::svd", guarded<svd_kernel>},   {"linalg::_svdvals", guarded<svdvals_kernel>},
+    {"linalg::_eigvalsh_recorded", guarded<eigvalsh_recorded_kernel>},
+    {"linalg::_svdvals_recorded", guarded<svdvals_recorded_kernel>},
+    {"linalg::eigh", guarded<eigh_kernel>},
+    {"linalg::_eigvalsh", guarded<eigvalsh_kernel>},
+    {"linalg::eig", guarded<eig_kernel>},
+    {"linalg::_eigvals", guarded<eigvals_kernel>},
+    {"linalg::svd", guarded<svd_kernel>},
+    {"linalg::_svdvals", guarded<svdvals_kernel>},
 };
 
 }  // namespace

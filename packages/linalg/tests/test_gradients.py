@@ -1,5 +1,6 @@
 """Gradients, backward and forward, of first and second order, and where a decomposition is degenerate."""
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -220,6 +221,79 @@ def test_functions_of_hermitian_matrices_at_equal_eigenvalues(dtype, values, pow
     assert_close(gradient(loss, a), gradient(direct, a), rtol=1e-8, atol=1e-8)
 
 
+def of_matrix(f, a, moves, h):
+    """f at a moved by h in some of its elements, in 50 digits."""
+    x = mp.matrix(a.tolist())
+    for (i, j), sign in moves:
+        x[i, j] += sign * h
+    return f(x)
+
+
+def second_differences(f, a):
+    h = mp.mpf(10) ** -15
+    places = list(np.ndindex(*a.shape))
+    result = np.zeros((*a.shape, *a.shape))
+    for p in places:
+        for q in places:
+            terms = [r * s * of_matrix(f, a, [(p, r), (q, s)], h) for r in (1, -1) for s in (1, -1)]
+            result[p + q] = float(sum(terms) / (4 * h * h))
+    return result
+
+
+def trace(x):
+    return sum(x[i, i] for i in range(x.rows))
+
+
+OF_VALUES = {  # by values, and as polynomials of the matrix
+    "tr S^2": (lambda a: L.eigvalsh((a + a.mT) / 2).square().sum(), lambda x: trace(((x + x.T) / 2) ** 2)),
+    "tr S^3": (lambda a: (L.eigvalsh((a + a.mT) / 2) ** 3).sum(), lambda x: trace(((x + x.T) / 2) ** 3)),
+    "|A|^2": (lambda a: L.svdvals(a).square().sum(), lambda x: trace(x.T * x)),
+    "|A|_4^4": (lambda a: (L.svdvals(a) ** 4).sum(), lambda x: trace((x.T * x) ** 2)),
+    "sum of both": (
+        lambda a: L.svdvals(a).square().sum() + (L.svdvals(a) ** 4).sum() * a.sum(),
+        lambda x: trace(x.T * x) + trace((x.T * x) ** 2) * sum(x),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_VALUES)
+@pytest.mark.parametrize(
+    "a",
+    [
+        np.zeros((2, 2)),
+        np.eye(2),
+        np.diag([1.0, 2.0, 1.0]),
+        spectral(torch.float64, [2.0, 1, 1], 3, 3).numpy(),
+        spectral(torch.float64, [2.0, 0, 0], 3, 3).numpy(),
+        np.eye(2, 3) * 3,
+    ],
+    ids=["zeros", "identity", "diagonal", "turned", "rank 1", "wide"],
+)
+def test_second_derivatives_of_functions_of_values(name, a):
+    function, exact = OF_VALUES[name]
+    if "S" in name and a.shape[0] != a.shape[1]:
+        return
+    with mp.workdps(50):
+        expected = second_differences(exact, a)
+    hessian = autograd.functional.hessian(function, torch.from_numpy(a))
+    assert_close(hessian, torch.from_numpy(expected), rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("direction", [[[0, 1], [-1, 0]], [[0, 1], [1, 0]], [[0, 1], [0, 0]], [[0, 1j], [0, 0]]])
+@pytest.mark.parametrize("a", [0, 1, 1j])
+def test_second_derivatives_along_directions_without_a_diagonal(a, direction):
+    direction = torch.tensor(direction, dtype=torch.complex128)
+    if not direction.imag.any() and not isinstance(a, complex):
+        direction = direction.real.clone()
+    a = a * torch.eye(2, dtype=torch.complex128 if isinstance(a, complex) else direction.dtype)
+    square = lambda a: L.svdvals(a).square().sum()
+    assert_close(autograd.functional.vhp(square, a, direction)[1], 2 * direction)
+    cube = lambda a: (L.eigvalsh((a + a.mH) / 2) ** 3).sum()
+    h = (a + a.mH) / 2
+    expected = 3 * h[0, 0].real * (direction + direction.mH)  # of a multiple of the identity
+    assert_close(autograd.functional.vhp(cube, h, direction)[1], expected)
+
+
 @each_dtype
 def test_projector_onto_an_eigenspace(dtype):
     def loss(a):
@@ -258,6 +332,19 @@ def test_det_of_a_large_singular_matrix():
     assert_close(gradient(L.det, a), torch.from_numpy(expected), rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("n", [4, 9, 12])
+def test_second_derivative_of_det_at_rank_n_minus_2(n):
+    values = torch.linspace(2, 0.5, n - 2, dtype=torch.float64)
+    a = torch.zeros(n, n, dtype=torch.float64)
+    a.diagonal()[:-2] = values
+    v = random(torch.float64, n, n)
+    result = autograd.functional.vhp(L.det, a, v)[1]
+    expected = torch.zeros_like(a)
+    (p, q), (r, s) = v[-2:, -2:].tolist()
+    expected[-2:, -2:] = torch.tensor([[s, -r], [-q, p]], dtype=torch.float64) * values.prod()
+    assert_close(result, expected, rtol=1e-6, atol=1e-7)
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 @pytest.mark.parametrize(
     "function",
@@ -285,6 +372,52 @@ def test_cofactors_beside_determinants_out_of_range(dtype, size):
     a = random(dtype, n, n)
     expected = gradient(lambda x: L.det(x).real, a) * float(size) ** (n - 1)
     assert_close(gradient(lambda x: L.det(x).real, a * size), expected, rtol=1e-11, atol=0)
+
+
+SCALED = {  # the degree of each result in the matrix
+    "inv": (L.inv, square, -1),
+    "slogdet": (lambda a: L.slogdet(a)[1], square, 0),
+    "cholesky": (lambda a: L.cholesky(a + a.mH), square, 0.5),
+    "lu": (lambda a: L.lu(a).U, square, 1),
+    "qr": (lambda a: L.qr(a).R, lambda d: random(d, 4, 2), 1),
+    "qr wide": (lambda a: L.qr(a).Q, lambda d: random(d, 2, 4), 0),
+    "eigh": (lambda a: L.eigh(a + a.mH)[1].abs(), square, 0),
+    "eigvalsh": (lambda a: L.eigvalsh(a + a.mH), square, 1),
+    "eig": (lambda a: L.eig(a)[1].abs(), square, 0),
+    "eigvals": (lambda a: L.eigvals(a).abs(), square, 1),
+    "svd": (lambda a: L.svd(a, False)[0].abs(), lambda d: random(d, 4, 2), 0),
+    "svdvals": (L.svdvals, lambda d: random(d, 4, 2), 1),
+    "pinv": (L.pinv, lambda d: random(d, 4, 2), -1),
+    "pinv wide": (L.pinv, lambda d: random(d, 2, 4), -1),
+    "pinv hermitian": (lambda a: L.pinv(a + a.mH, hermitian=True), square, -1),
+    "pinv of rank 2": (lambda a: L.pinv(a @ random(a.dtype, 2, 3, seed=2)), lambda d: random(d, 4, 2), -1),
+    "solve": (lambda a: L.solve(a, random(a.dtype, 3, 2, seed=1)), square, -1),
+    "lstsq": (lambda a: L.lstsq(a, random(a.dtype, 4, 2, seed=1)).solution, lambda d: random(d, 4, 2), -1),
+    "lstsq wide": (lambda a: L.lstsq(a, random(a.dtype, 2, 2, seed=1)).solution, lambda d: random(d, 2, 4), -1),
+    "nuclear norm": (lambda a: L.norm(a, "nuc"), square, 1),
+    "2-norm": (lambda a: L.norm(a, 2), square, 1),
+    "cond": (L.cond, square, 0),
+    "cond 1": (lambda a: L.cond(a, 1), square, 0),
+    "cond fro": (lambda a: L.cond(a, "fro"), square, 0),
+    "cond nuc": (lambda a: L.cond(a, "nuc"), square, 0),
+}
+
+
+@each_dtype
+@pytest.mark.parametrize("power", [564, -564])  # 1e170 and 1e-170, where products of two elements are out of range
+@pytest.mark.parametrize("name", SCALED)
+def test_factorizations_in_the_whole_range(name, power, dtype):
+    function, make, degree = SCALED[name]
+
+    def loss(a, factor):  # of degree 0, or as near to it as the gradient can be represented
+        y = function(a)
+        return real((random(y.dtype, *y.shape, seed=5).conj() * y * factor).sum())
+
+    of_loss = max(degree, -0.5)
+    a, scale = make(dtype), 2.0**power
+    got = gradient(lambda x: loss(x, 2.0 ** (power * (of_loss - degree))), a * scale)
+    expected = gradient(lambda x: loss(x, 1.0), a) * 2.0 ** (power * (of_loss - 1))
+    assert_close(got, expected, rtol=1e-9, atol=1e-11 * float(expected.abs().max()))
 
 
 def test_det_and_norms_in_the_whole_range():

@@ -294,8 +294,14 @@ def _cofactors_by_svd(a: Any) -> Any:
     # A = U S V^H: cof(A) = det(U) det(V^H) conj(U) cof(S) conj(V^H), and cof(S) has the products of the other values.
     import rushlight
 
-    from ._ops_spectral import svd
+    from ._ops_spectral import svd, turns
 
+    if rushlight.is_grad_enabled():
+        # Where singular values are 0 the gradients of svd are silent: noise far below rounding lets them speak.
+        with rushlight.no_grad():
+            everywhere = a.new_ones((a.shape[-1], a.shape[-1]), dtype=rushlight.bool)
+            noise = turns(everywhere, a.dtype) * a.abs().amax((-2, -1), True) * rushlight.finfo(a.dtype).eps ** 2
+        a = a + noise
     u, s, vh = svd.operator(a)
     n = s.shape[-1]
     one = rushlight.ones_like(s[..., :1])

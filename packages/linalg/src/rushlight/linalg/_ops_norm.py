@@ -238,8 +238,8 @@ def _matrix(op: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> A
         values = svdvals.operator(A)
     except RuntimeError as error:
         raise renamed(error, op) from None
-    # As vectors: where a value is 0, the gradient of its magnitude is.
-    result = _norm_of(values, 1, -1) if name == "nuc" else _extreme(values.abs(), ord > 0, -1).squeeze(-1)
+    values = values.abs()  # whose gradient is 0 where they are
+    result = values.sum(-1) if name == "nuc" else _extreme(values, ord > 0, -1).squeeze(-1)
     return result.unsqueeze(min(row, column)).unsqueeze(max(row, column)) if keepdim else result
 
 
@@ -297,6 +297,9 @@ def _cond(A: Any, p: Any) -> Any:
         first, last = values[..., 0], values[..., -1]
         return last / first if p == -2 else first / last
     check_square(f"linalg.cond(ord={p})", A)
+    with rushlight.no_grad():  # a power of two, so that products of norms and of gradients stay in range
+        scale = A.abs().amax((-2, -1), True).log2().floor().nan_to_num(0, 0, 0).exp2()
+    A = A / scale
     size_of = lambda x: _matrix("linalg.cond", x, p, (-2, -1), False, None)
     inverse, info = inv_ex.operator(A)
     if p == "nuc":  # infinite elements have no singular values

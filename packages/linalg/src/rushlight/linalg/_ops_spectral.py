@@ -16,6 +16,7 @@ from ._matrices import (
     check_square,
     general,
     hermitian,
+    identity,
     inexact,
     mH,
     of_free_phase,
@@ -34,7 +35,9 @@ eigh = (
         method=False,
         doc="""Eigenvalues and eigenvectors of Hermitian matrices, A = V diag(L) V^H (LAPACK syevd, heevd).
 
-        Where eigenvalues are equal, gradients are right for what does not depend on the choice of their vectors.
+        Where eigenvalues are equal, gradients are right for what does not depend on the choice of their vectors, as
+        long as the gradient does not vanish on the diagonal of that block. Second derivatives need distinct values, but
+        for those of functions of the values alone, see `eigvalsh`.
 
         Args:
             A: Tensor (*, n, n), float32, float64 or complex.
@@ -66,6 +69,20 @@ _eigvalsh = (
     .grad(A=lambda grad, A, UPLO: _eigh_grad(grad, None, *eigh.operator(A, UPLO)))
     .samples(square_samples(hermitian), lambda a: np.linalg.eigvalsh(a))
 )
+_eigvalsh_recorded = (
+    Op(
+        'linalg::_eigvalsh_recorded(Tensor A, str UPLO="L") -> (Tensor values, Tensor vectors, Tensor zero)',
+        method=False,
+        out=False,
+        doc="What `eigvalsh` gives, with the vectors for its gradient, and zeros of the shape of A, see `turns`.",
+    )
+    .composite(lambda A, UPLO: (*eigh.operator(A, UPLO), A.new_zeros(A.shape)))
+    .grad(A=lambda grads, results: _eigvalsh_grad(grads, *results))
+    .samples(
+        of_free_phase(square_samples(hermitian)),
+        determined=lambda values, vectors, zero: (*product_of_eigen(values, vectors), zero),
+    )
+)
 eigvalsh = (
     Op(
         'linalg::eigvalsh(Tensor A, str UPLO="L") -> Tensor',
@@ -73,6 +90,9 @@ eigvalsh = (
         method=False,
         exact=True,
         doc="""Eigenvalues of Hermitian matrices, ascending (LAPACK syevd, heevd).
+
+        Functions that are smooth in A, as sums over the values, have their second derivatives also where values are
+        equal.
 
         Args:
             A: Tensor (*, n, n), float32, float64 or complex.
@@ -89,14 +109,11 @@ eigvalsh = (
             tensor([1., 3.])
         """,
     )
-    .composite(lambda A, UPLO: _eigvalsh_recorded(A, UPLO) if records_gradient(A) else _eigvalsh.operator(A, UPLO))
+    .composite(
+        lambda A, UPLO: _eigvalsh_recorded.operator(A, UPLO)[0] if records_gradient(A) else _eigvalsh.operator(A, UPLO)
+    )
     .samples(square_samples(hermitian), lambda a: np.linalg.eigvalsh(a))
 )
-
-
-@named("linalg.eigvalsh")
-def _eigvalsh_recorded(A: Any, UPLO: str) -> Any:
-    return eigh.operator(A, UPLO)[0]
 
 
 def _phases(inner: Any, op: str) -> Any:
@@ -163,7 +180,80 @@ def _in_block(diagonal: Any, size: Any, close: Any) -> Any:
         return _over(_over(top, bottom), scale.unsqueeze(-1))
 
 
-def _eigh_grad(values_grad: Any, vectors_grad: Any, values: Any, V: Any) -> Any:
+# Functions of values alone have second derivatives where values are equal: the derivatives of V g(L) V^H. For an
+# incoming E the gradient of L holds g' times the diagonal of M = V^H E V, and inside of a block of equal values g' M is
+# needed. M comes as the gradient of zeros that are added to V g(L) V^H, and g' by comparison with its diagonal, which
+# turned vectors keep from being zero.
+
+
+def turns(close: Any, dtype: Any, seed: int = 0) -> Any:
+    """Unitary matrices in general position that mix the vectors of each block of close values."""
+    import rushlight
+
+    n = close.shape[-1]
+    i = rushlight.arange(1, n + 1, dtype=rushlight.float64, device=close.device)
+    scattered = (i.unsqueeze(-1) ** 2 * (i + seed) * 0.6180339887498949) % 1 - 0.5
+    skew = scattered - scattered.mT
+    if dtype.is_complex:
+        skew = rushlight.complex(skew, scattered + scattered.mT)
+    skew = (skew / n**0.5).to(dtype) * close
+    one = identity(n, skew)
+    return solve.operator(one - skew, one + skew)  # Cayley's transform
+
+
+def _by_values(left: Any, values_grad: Any, right: Any, values: Any, zero: Any, separate: bool) -> Any:
+    """V g(L) V^H, or U g(S) V^H, as a function that may be differentiated again."""
+    import rushlight
+
+    if not rushlight.is_grad_enabled():
+        return (left * values_grad.unsqueeze(-2)) @ right
+    with rushlight.no_grad():
+        apart = (values_grad.unsqueeze(-1) - values_grad.unsqueeze(-2)).abs()
+        noise = 100 * values.shape[-1] * rushlight.finfo(values.dtype).eps
+        alike = apart <= noise * values_grad.abs().unsqueeze(-1)
+        first, second = _pair_of_turns(values, _close(values) & alike & alike.mT, separate, left.dtype)
+    return (left @ first * values_grad.unsqueeze(-2)) @ (mH(second) @ right) + zero
+
+
+def _pair_of_turns(values: Any, close: Any, separate: bool, dtype: Any) -> tuple[Any, Any]:
+    """The turns of the vectors on both sides, which are apart where singular values are 0."""
+    first = turns(close, dtype)
+    if not separate:
+        return first, first
+    nothing = values == 0
+    return first, turns(close, dtype, 1).where(nothing.unsqueeze(-1) & nothing.unsqueeze(-2), first)
+
+
+def _in_block_of_values(diagonal: Any, M: Any, values: Any, close: Any, separate: bool) -> tuple[Any, Any]:
+    """What stands inside of a block of equal values: g' M and what else the gradient of the values holds; and g'."""
+    import rushlight
+
+    with rushlight.no_grad():
+        first, second = _pair_of_turns(values, close, separate, M.dtype)
+        d = (mH(first) @ M @ second).diagonal(0, -2, -1)
+        d = d.real if d.is_complex() else d
+        weight = close.to(d.dtype) / close.sum(-1, True)
+        mean = lambda x: (weight @ x.unsqueeze(-1)).squeeze(-1)
+        nothing = (values == 0) if separate else values.new_zeros(values.shape, dtype=rushlight.bool)
+        centred = lambda x: x - mean(x).masked_fill(nothing, 0)  # g is odd in singular values: at 0 it is 0
+        size = d.abs().amax(-1, True)
+        scale = 1 / size.masked_fill(size == 0, 1)
+        off = centred(d) * scale
+        slope = _over(mean(centred(diagonal) * off), mean(off * off)) * scale
+    rest = (first * (diagonal - slope * d).unsqueeze(-2)) @ mH(second)
+    whole = M.where(nothing.unsqueeze(-1) & nothing.unsqueeze(-2), (M + mH(M)) / 2)
+    return slope.unsqueeze(-1) * whole + rest, slope
+
+
+def _eigvalsh_grad(grads: Any, values: Any, V: Any, zero: Any) -> Any:
+    values_grad, vectors_grad, through = grads
+    if vectors_grad is None and through is None:
+        return None if values_grad is None else _by_values(V, values_grad, mH(V), values, zero, False)
+    vectors_grad = V.new_zeros(V.shape) if vectors_grad is None else vectors_grad
+    return _eigh_grad(values_grad, vectors_grad, values, V, through)
+
+
+def _eigh_grad(values_grad: Any, vectors_grad: Any, values: Any, V: Any, through: Any = None) -> Any:
     # V (diag(gL) + skew(V^H gV) / (l_j - l_i)) V^H; where two values are equal a loss that does not depend on the
     # choice of the vectors has no skew part, and `_in_block` gives what is left.
     import rushlight
@@ -180,13 +270,16 @@ def _eigh_grad(values_grad: Any, vectors_grad: Any, values: Any, V: Any) -> Any:
     close = _close(values)
     noise = 100 * values.shape[-1] * rushlight.finfo(values.dtype).eps
     block = close & (skew.detach().abs() <= noise * inner.detach().abs().amax((-2, -1), True))
+    block = block | rushlight.eye(values.shape[-1], dtype=rushlight.bool, device=values.device)
     symmetric = (inner + mH(inner)) / 2
     diagonal = rushlight.zeros_like(values) if values_grad is None else values_grad
-    inside = _in_block(diagonal, symmetric, close) * symmetric
-    inside = (inside + mH(inside)) / 2
-    off = rushlight.where(block, inside, skew / gap.masked_fill(block, 1))
-    off = off - off.diagonal(0, -2, -1).diag_embed() + diagonal.to(off.dtype).diag_embed()
-    return V @ off @ mH(V)
+    if through is None:
+        inside = _in_block(diagonal, symmetric, close) * symmetric
+        inside = inside - inside.diagonal(0, -2, -1).diag_embed() + diagonal.to(inside.dtype).diag_embed()
+        inside = (inside + mH(inside)) / 2
+    else:
+        inside = _in_block_of_values(diagonal, mH(V) @ through @ V, values, close, False)[0]
+    return V @ rushlight.where(block, inside, skew / gap.masked_fill(block, 1)) @ mH(V)
 
 
 # -- any square matrix
@@ -287,7 +380,9 @@ svd = (
         doc="""Singular value decomposition, A = U diag(S) V^H (LAPACK gesdd, gesvd where that does not converge).
 
         Where singular values are equal or zero, gradients are right for what does not depend on the choice of their
-        vectors.
+        vectors. Where several are exactly 0, the gradients of U and V vanish with them, and what they would say of that
+        block off its diagonal counts as 0. Second derivatives need distinct values, but for those of functions of the
+        values alone, see `svdvals`.
 
         Args:
             A: Tensor (*, m, n), float32, float64 or complex.
@@ -333,6 +428,20 @@ _svdvals = (
         lambda a: np.linalg.svd(a, compute_uv=False),
     )
 )
+_svdvals_recorded = (
+    Op(
+        "linalg::_svdvals_recorded(Tensor A, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh, Tensor zero)",
+        method=False,
+        out=False,
+        doc="What `svdvals` gives, with the vectors for its gradient, and zeros of the shape of A, see `turns`.",
+    )
+    .composite(lambda A, driver: (*svd.operator(A, False, driver=driver), A.new_zeros(A.shape)))
+    .grad(A=lambda grads, results: _svdvals_grad(grads, *results))
+    .samples(
+        of_free_phase(lambda make, dtype: (Sample((general(make, *shape),)) for shape in RECTANGLES)),
+        determined=lambda U, S, Vh, zero: (*product_of_svd(U, S, Vh), zero),
+    )
+)
 svdvals = (
     Op(
         "linalg::svdvals(Tensor A, *, str? driver=None) -> Tensor",
@@ -340,6 +449,9 @@ svdvals = (
         method=False,
         exact=True,
         doc="""Singular values, descending (LAPACK gesdd).
+
+        Functions that are smooth in A, as sums of even powers, have their second derivatives also where values are
+        equal, and those of square A where they are zero.
 
         Args:
             A: Tensor (*, m, n), float32, float64 or complex.
@@ -358,7 +470,7 @@ svdvals = (
     )
     .composite(
         lambda A, *, driver: (
-            _svdvals_recorded(A, driver) if records_gradient(A) else _svdvals.operator(A, driver=driver)
+            _svdvals_recorded.operator(A, driver)[1] if records_gradient(A) else _svdvals.operator(A, driver=driver)
         )
     )
     .samples(
@@ -368,12 +480,15 @@ svdvals = (
 )
 
 
-@named("linalg.svdvals")
-def _svdvals_recorded(A: Any, driver: str | None) -> Any:
-    return svd.operator(A, False, driver=driver)[1]
+def _svdvals_grad(grads: Any, U: Any, S: Any, Vh: Any, zero: Any) -> Any:
+    U_grad, S_grad, V_grad, through = grads
+    if U_grad is None and V_grad is None and through is None:
+        return None if S_grad is None else _by_values(U, S_grad, Vh, S, zero, True)
+    U_grad = U.new_zeros(U.shape) if U_grad is None else U_grad
+    return _svd_grad(U_grad, S_grad, V_grad, U, S, Vh, through)
 
 
-def _svd_grad(U_grad: Any, S_grad: Any, V_grad: Any, U: Any, S: Any, Vh: Any) -> Any:
+def _svd_grad(U_grad: Any, S_grad: Any, V_grad: Any, U: Any, S: Any, Vh: Any, through: Any = None) -> Any:
     # U T V^H with T = diag(gS) + P / (2 (s_j - s_i)) + Q / (2 (s_j + s_i)), where P and Q are sum and difference of the
     # skew parts of U^H gU and V^H gV, and what gU and gV have outside of the spans of U and V.
     import rushlight
@@ -402,11 +517,21 @@ def _svd_grad(U_grad: Any, S_grad: Any, V_grad: Any, U: Any, S: Any, Vh: Any) ->
         noise = 100 * k * rushlight.finfo(S.dtype).eps
         scale = (left.abs() + right.abs()).amax((-2, -1), True)
         block = close & (P.abs() <= noise * scale)
-    T = rushlight.where(
-        block, _inside(diagonal, left, right, S, close, noise * scale), P / (2 * gap).masked_fill(block, 1)
-    )
-    T = T - T.diagonal(0, -2, -1).diag_embed() + _over(Q, 2 * sums) + diagonal.to(T.dtype).diag_embed()
+        block = block | rushlight.eye(k, dtype=rushlight.bool, device=S.device)
+    if through is None:
+        inside = _inside(diagonal, left, right, S, close, noise * scale)
+        inside = inside - inside.diagonal(0, -2, -1).diag_embed() + diagonal.to(inside.dtype).diag_embed()
+    else:
+        M = mH(U) @ through @ V
+        inside, slope = _in_block_of_values(diagonal, M, S, close, True)
+    T = rushlight.where(block, inside, P / (2 * gap).masked_fill(block, 1)) + _over(Q, 2 * sums)
     result = U @ T @ Vh
+    if through is not None:  # beside the spans of U and V, where singular values are 0
+        slope = slope.masked_fill(S != 0, 0).unsqueeze(-2)
+        if U.shape[-2] > k:
+            result = result + ((through @ V - U @ M) * slope) @ Vh
+        if Vh.shape[-1] > k:
+            result = result + (U * slope) @ (mH(U) @ through - M @ Vh)
     if U_grad is not None and U.shape[-2] > k:
         outside = _over(U_grad - U @ left, S.unsqueeze(-2))
         result = result + outside @ Vh
@@ -540,15 +665,22 @@ def pinv_grad(grad: Any, P: Any, A: Any) -> Any:
 
     Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems" (1973), eq. 4.12.
     """
+    import rushlight
+
     m, n = A.shape[-2:]
+    if not A.numel():
+        return mH(grad)
+    with rushlight.no_grad():
+        size = P.abs().amax((-2, -1), True)
+        size = size.clamp(min=rushlight.finfo(size.dtype).tiny)  # P^H P may be out of range where the gradient is not
     Ph, Gh = mH(P), mH(grad)
     if m <= n:
         K = Gh @ P
         KPh = K @ Ph
-        return KPh - mH(P @ K) - A @ (P @ KPh) + (Ph @ P) @ (Gh - (Gh @ P) @ A)
+        return KPh - mH(P @ K) - (A @ P) @ KPh + (Ph / size @ P) @ (Gh - K @ A) * size
     K = P @ Gh
     PhK = Ph @ K
-    return PhK - mH(K @ P) - (PhK @ P) @ A + ((Gh - A @ K) @ P) @ Ph
+    return PhK - mH(K @ P) - PhK @ (P @ A) + (Gh - A @ K) @ (P @ (Ph / size)) * size
 
 
 matrix_rank = (
