@@ -97,6 +97,18 @@ void reverse(char* const* data, const int64_t*, int64_t n, const void*) {
 }
 
 template <class T>
+void repeat(char* const* data, const int64_t* strides, int64_t n, const void* params) {
+  T value;
+  std::memcpy(&value, params, sizeof value);
+  T* out = reinterpret_cast<T*>(data[0]);
+  if (strides[0] == sizeof(T)) {
+    for (int64_t i = 0; i < n; ++i) out[i] = value;
+  } else {
+    for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(data[0] + i * strides[0]) = value;
+  }
+}
+
+template <class T>
 void transpose_tile(const char* src, int64_t src_row, int64_t rows, int64_t cols, char* dst, int64_t dst_row) {
   constexpr int64_t kSize = sizeof(T);
   if constexpr (kSize <= 8) {
@@ -133,21 +145,23 @@ void fill_rows(CastTable& table, Types<T...> all) {
   (fill_row<T>(table, all), ...);
 }
 
+template <class T>
+void fill_moves(CastTable& table) {
+  table.reverse[sizeof(T)] = reverse<T>;
+  table.repeat[sizeof(T)] = repeat<T>;
+  table.transpose[sizeof(T)] = transpose_tile<T>;
+}
+
 }  // namespace
 
 void fill_casts(CastTable& table) {
   fill_rows(table, Types<uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BHalf, float, double, Complex<float>,
                          Complex<double>, bool>());
-  table.reverse[1] = reverse<uint8_t>;
-  table.reverse[2] = reverse<uint16_t>;
-  table.reverse[4] = reverse<uint32_t>;
-  table.reverse[8] = reverse<uint64_t>;
-  table.reverse[16] = reverse<Pair64>;
-  table.transpose[1] = transpose_tile<uint8_t>;
-  table.transpose[2] = transpose_tile<uint16_t>;
-  table.transpose[4] = transpose_tile<uint32_t>;
-  table.transpose[8] = transpose_tile<uint64_t>;
-  table.transpose[16] = transpose_tile<Pair64>;
+  fill_moves<uint8_t>(table);
+  fill_moves<uint16_t>(table);
+  fill_moves<uint32_t>(table);
+  fill_moves<uint64_t>(table);
+  fill_moves<Pair64>(table);
 }
 
 }  // namespace RL_ISA

@@ -9,6 +9,7 @@ namespace rl {
 struct CastTable {
   Loop loops[kNumDTypes][kNumDTypes] = {};  // [from][to]
   Loop reverse[17] = {};                    // dense elements of a size from others that lie in the opposite order
+  Loop repeat[17] = {};                     // the element at `params`, by its size
   Transpose transpose[17] = {};             // by the size of an element
 };
 

@@ -118,23 +118,6 @@ void copy_same(int64_t size, char* dst, const int64_t* dst_strides, const char* 
   run_pointwise(loop, ndim, shape, 2, data, strides, nullptr, reversed ? nullptr : sizes);
 }
 
-template <class T>
-void fill_run(char* dst, int64_t stride, int64_t n, const void* value) {
-  T v;
-  std::memcpy(&v, value, sizeof v);
-  if (stride == sizeof(T)) {
-    T* out = reinterpret_cast<T*>(dst);
-    for (int64_t i = 0; i < n; ++i) out[i] = v;
-  } else {
-    for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(dst + i * stride) = v;
-  }
-}
-
-template <class T>
-void fill_loop(char* const* data, const int64_t* strides, int64_t n, const void* params) {
-  fill_run<T>(data[0], strides[0], n, params);
-}
-
 // Chunks hold whole blocks of PyTorch's arange.
 constexpr int64_t kRangeGrain = 32768;
 
@@ -165,14 +148,9 @@ void copy_strided(DType dst_dtype, char* dst, const int64_t* dst_strides, DType 
 }
 
 void fill_strided(char* dst, int itemsize, int ndim, const int64_t* shape, const int64_t* strides, const void* value) {
-  const Loop loop = itemsize == 1   ? fill_loop<uint8_t>
-                    : itemsize == 2 ? fill_loop<uint16_t>
-                    : itemsize == 4 ? fill_loop<uint32_t>
-                    : itemsize == 8 ? fill_loop<uint64_t>
-                                    : fill_loop<Bits128>;
   char* const data[] = {dst};
   const int64_t* const steps[] = {strides};
-  run_pointwise(loop, ndim, shape, 1, data, steps, value);
+  run_pointwise(casts().repeat[itemsize], ndim, shape, 1, data, steps, value);
 }
 
 void fill_arange(DType dtype, char* dst, int64_t n, double start, double step) {
