@@ -163,8 +163,9 @@ void run_short_rows(Loop loop, const Nest& nest, char* const* data, const void* 
 
 // ---- Transposed inputs ----
 
-constexpr int64_t kLineBytes = 64, kLeastTileRows = 16;
-constexpr int64_t kTileBytes = 16 * 1024;  // of a transposed input, so that two lie in the first-level cache
+constexpr int64_t kTileRows = 64;
+constexpr int64_t kTileBytes = 32 * 1024;  // of a transposed input
+constexpr int64_t kLeastRows = 8;          // below, turning does not pay
 constexpr int64_t kTilesPerGrain = 4;
 constexpr int kMaxTransposed = 2;
 
@@ -177,7 +178,7 @@ bool is_transposed(const Nest& nest, int k, int d, const int64_t* sizes) {
 int transposed_dimension(const Nest& nest, const int64_t* sizes) {
   if (sizes == nullptr || nest.strides[0][0] != sizes[0] || nest.shape[0] < kShortRow) return 0;
   for (int d = 1; d < nest.ndim; ++d) {
-    if (nest.shape[d] < kLeastTileRows / 2) continue;
+    if (nest.shape[d] < kLeastRows) continue;
     for (int k = 1; k < nest.nops; ++k) {
       if (is_transposed(nest, k, d, sizes)) return d;
     }
@@ -191,8 +192,7 @@ void run_tiles(Loop loop, const Nest& nest, char* const* data, const void* param
   for (int k = 1; k < nest.nops; ++k) {
     if (is_transposed(nest, k, d, sizes) && sizes[k] > widest) widest = sizes[k];
   }
-  const int64_t most_rows = widest * kLeastTileRows < kLineBytes ? kLineBytes / widest : kLeastTileRows;
-  const Nest::Tiles tiles{d, kTileBytes / (most_rows * widest), most_rows};
+  const Nest::Tiles tiles{d, kTileBytes / (kTileRows * widest), kTileRows};
   parallel_for(0, nest.count(tiles), kTilesPerGrain, [&](int64_t begin, int64_t end) {
     alignas(64) char buffers[kMaxTransposed][kTileBytes];
     nest.walk(tiles, data, begin, end, [&](char* const* at, int64_t columns, int64_t rows) {
