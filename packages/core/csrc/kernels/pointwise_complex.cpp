@@ -139,6 +139,16 @@ void fill_complex(LoopTable& table) {
   Registrar ops(table);
   fill_elementary(ops);
   ops.binary<Complexes>("pow", [](auto z, auto w) { return RL_ISA::pow(z, w); });
+  ops.binary<Complexes>("pow_by_self", [](auto z, auto w) {
+    using C = decltype(z);
+    const C power = RL_ISA::pow(z, w - C(1));
+    return power == C(0) || w == C(0) ? C(0) : power * w;
+  });
+  ops.binary<Complexes>("pow_by_exponent", [](auto z, auto w) {
+    using C = decltype(z);
+    const C power = RL_ISA::pow(z, w);
+    return power == C(0) || (z == C(0) && w == C(0)) ? C(0) : power * log(z);
+  });
   ops.add<1, 1, Complexes>("pow_scalar", [](auto z, const auto* p) { return RL_ISA::pow(z, p[0]); });
   ops.add<1, 1, Complexes>("rpow_scalar", [](auto z, const auto* p) { return RL_ISA::pow(p[0], z); });
   ops.binary<Complexes>("ldexp", [](auto z, auto exponent) { return z * exp(scaled(exponent, M_LN2)); });

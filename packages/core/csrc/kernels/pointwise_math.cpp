@@ -161,6 +161,14 @@ void rpow_scalar(char* const* data, const int64_t* strides, int64_t n, const voi
 
 void fill_powers(LoopTable& table, Registrar& ops) {
   ops.binary<Floats>("pow", Power());
+  ops.binary<Floats>("pow_by_self", [](auto x, auto y) {
+    const auto power = vm::pow(x, y - 1);
+    return (power == 0) | (y == 0) ? decltype(x)(0) : power * y;
+  });
+  ops.binary<Floats>("pow_by_exponent", [](auto x, auto y) {
+    const auto power = vm::pow(x, y);
+    return (power == 0) | ((x == 0) & (y == 0)) ? decltype(x)(0) : power * vm::log(x);
+  });
   table.set("pow_scalar", DType::Float16, pow_scalar<float, Cell::Half>);
   table.set("pow_scalar", DType::BFloat16, pow_scalar<float, Cell::BHalf>);
   table.set("pow_scalar", DType::Float32, pow_scalar<float, Cell::Bytes4>);
@@ -183,6 +191,8 @@ void fill_roots(Registrar& ops) {
 #endif
   ops.unary<Floats>("reciprocal", [](auto x) { return 1 / x; });
   ops.binary<Floats>("hypot", [](auto a, auto b) { return hypot(a, b); });
+  ops.binary<Floats>("direction", [](auto a, auto b) { return direction(a, b).cosine; });
+  ops.binary<Floats>("inversion", [](auto a, auto b) { return direction(a, b).over_length; });
   ops.unary<Complexes>("abs", [](auto z) { return hypot(z.re, z.im); });
   ops.unary<Complexes>("angle", [](auto z) { return vm::atan2(z.im, z.re); });
   ops.unary<Complexes>("sgn", [](auto z) {

@@ -176,12 +176,7 @@ pow_tensor = (
         doc=pow_number.doc,
     )
     .array(lambda xp, x, y: xp.power(x, y))
-    .grad(
-        self="where((exponent == 0) | (result == 0) & isinf(exponent), 0, "
-        "grad * conj(exponent * self ** (exponent - 1)))",
-        exponent="where((self == 0) | (result == 0) & isinf(self), 0, "
-        "grad * conj(result * log(where(self == 0, 1, self))))",
-    )
+    .grad(self="grad * conj(_pow_by_self(self, exponent))", exponent="grad * conj(_pow_by_exponent(self, exponent))")
     .samples(binary(0.1, 3.0, number=None))
 )
 pow_base = (
@@ -191,9 +186,67 @@ pow_base = (
         doc=pow_number.doc,
     )
     .array(lambda xp, base, x: xp.power(base, x))
-    .grad(exponent="zeros_of(exponent) if self == 0 else grad * conj(result * log_number(self))")
+    .grad(
+        exponent="grad * conj(_pow_by_exponent(zeros_of(exponent) + self, exponent)) if self == 0 or self == inf else "
+        "grad * conj(result * log_number(self))"
+    )
     .samples(lambda make, dtype: (_sample(2, make(3, 4, low=0, high=3)), _sample(3, make(low=0, high=3))))
 )
+
+
+def _pow_slope(name: str, doc: str, array: Any, by_self: tuple[int, int], by_exponent: tuple[int, int]) -> Op:
+    def grad(grad: Any, self: Any, exponent: Any, needs: Any) -> tuple[Any, Any]:
+        orders = by_self, by_exponent
+        slopes = (_second_slope(self, exponent, *n) if need else None for n, need in zip(orders, needs, strict=True))
+        first, second = (s if s is None else grad * s.conj() for s in slopes)
+        return first, second
+
+    return (
+        Op(
+            f"_{name}(Tensor self, Tensor exponent) -> Tensor",
+            family=pointwise(loop=name),
+            method=False,
+            out=False,
+            doc=doc,
+        )
+        .array(lambda xp, x, y: array(xp, x, y).astype(x.dtype))
+        .grad(("self", "exponent"), grad)
+        .samples(binary(0.1, 3.0, number=None))
+    )
+
+
+def _second_slope(self: Any, exponent: Any, by_self: int, by_exponent: int) -> Any:
+    """The derivative of that order of ``self ** exponent``, which is a power times a polynomial."""
+    power, origin = self ** (exponent - by_self), False
+    if by_exponent == 0:
+        factor = exponent * (exponent - 1)
+    elif by_self:
+        factor = (exponent * self.log()).masked_fill(exponent == 0, 0) + 1
+    else:
+        factor, origin = self.log() ** 2, (self == 0) & (exponent == 0)
+    vanishes = (power == 0) & ~factor.isfinite() | (factor == 0) & power.isinf() | origin
+    return (power * factor).masked_fill(vanishes, 0)
+
+
+_pow_by_self = _pow_slope(
+    "pow_by_self",
+    "The derivative of ``self ** exponent`` by `self`; of the exponent 0 it is 0 for every base.",
+    lambda xp, x, y: _product_of_powers(xp, xp.power(x, y - 1), y, y == 0),
+    (2, 0),
+    (1, 1),
+)
+_pow_by_exponent = _pow_slope(
+    "pow_by_exponent",
+    "The derivative of ``self ** exponent`` by `exponent`; at ``0 ** 0`` it is 0.",
+    lambda xp, x, y: _product_of_powers(xp, xp.power(x, y), xp.log(xp.where(x == 0, 1, x)), (x == 0) & (y == 0)),
+    (1, 1),
+    (0, 2),
+)
+
+
+def _product_of_powers(xp: Any, power: Any, factor: Any, none: Any) -> Any:
+    none = none | (power == 0)
+    return xp.where(none, 0, power * xp.where(none, 1, factor))
 
 
 def _is_bool(*arrays: Any) -> bool:
@@ -662,7 +715,7 @@ _atan_backward = (
     .array(lambda xp, grad, x: grad / (1 + x * x))
     .grad(
         grad_output="_atan_backward(grad, self)",
-        self="-2 * _atan_backward(_atan_backward(grad, self), self) * grad_output * where(isinf(self), 0, self)",
+        self="-2 * _atan_backward(grad * grad_output, self) * _inversion(self, 1)",
     )
     .samples(lambda make, dtype: () if dtype.is_complex else (_sample(make(3, 4), make(3, 4)),))
 )
@@ -677,10 +730,68 @@ _asinh_backward = (
     .array(lambda xp, grad, x: grad / xp.hypot(x, xp.ones_like(x)))
     .grad(
         grad_output="_asinh_backward(grad, self)",
-        self="-_asinh_backward(grad * grad_output * where(isinf(self), 0, self), self) / (self * self + 1)",
+        self="-_asinh_backward(grad * grad_output, self) * _inversion(self, 1)",
     )
     .samples(lambda make, dtype: () if dtype.is_complex else (_sample(make(3, 4), make(3, 4)),))
 )
+
+# Of the vector (self, other), as long as it may be.
+_direction = (
+    Op(
+        "_direction(Tensor self, Tensor other) -> Tensor",
+        family=pointwise(loop="direction"),
+        method=False,
+        out=False,
+        numbers=True,
+        doc="``self / hypot(self, other)``; 0 at the origin, and of two infinities as of two equal numbers.",
+    )
+    .array(lambda xp, x, y: _direction_array(xp, x, y)[0])
+    .grad(("self", "other"), lambda grad, self, other: _direction_grad(grad, self, other))
+    .samples(lambda make, dtype: () if dtype.is_complex else (_sample(make(3, 4), make(3, 4)),))
+)
+_inversion = (
+    Op(
+        "_inversion(Tensor self, Tensor other) -> Tensor",
+        family=pointwise(loop="inversion"),
+        method=False,
+        out=False,
+        numbers=True,
+        doc="``self / (self^2 + other^2)``; 0 at the origin.",
+    )
+    .array(lambda xp, x, y: xp.divide(*_direction_array(xp, x, y)))
+    .grad(("self", "other"), lambda grad, self, other: _inversion_grad(grad, self, other))
+    .samples(lambda make, dtype: () if dtype.is_complex else (_sample(make(3, 4), make(3, 4)),))
+)
+
+
+def _direction_array(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    """The direction, and the length, 1 instead of 0."""
+    length = xp.hypot(x, y)
+    length = xp.where(length == 0, length + 1, length)
+    far = xp.isinf(x) | xp.isinf(y)
+    x, y = (xp.where(far, xp.where(xp.isinf(v), xp.sign(v), v * 0), v) for v in (x, y))
+    return x / xp.where(far, xp.hypot(x, y), length), length
+
+
+def _polar(self: Any, other: Any) -> tuple[Any, Any, Any]:
+    """Cosine and sine of the vector's angle, and its length, 1 instead of 0."""
+    import rushlight
+
+    if not isinstance(other, rushlight.Tensor):
+        other = self.new_full((), other)
+    length = rushlight.hypot(self, other)
+    return _direction.operator(self, other), _direction.operator(other, self), length.masked_fill(length == 0, 1)
+
+
+def _direction_grad(grad: Any, self: Any, other: Any) -> tuple[Any, Any]:
+    cosine, sine, length = _polar(self, other)
+    return grad * (sine * sine / length), -grad * (cosine * sine / length)
+
+
+def _inversion_grad(grad: Any, self: Any, other: Any) -> tuple[Any, Any]:
+    cosine, sine, length = _polar(self, other)
+    return grad * ((sine - cosine) * (sine + cosine) / length / length), -2 * grad * (cosine * sine / length / length)
+
 
 # -- two inputs
 
@@ -782,16 +893,7 @@ atan2 = _binary(
     3,
     None,
     aliases=("arctan2",),
-).grad(("self", "other"), lambda grad, self, other: _atan2_grad(grad, self, other))
-
-
-def _atan2_grad(grad: Any, self: Any, other: Any) -> tuple[Any, Any]:
-    import rushlight
-
-    length = rushlight.hypot(self, other)
-    flat = (length == 0) | length.isinf()  # no direction, or no change
-    x, y, length = other.masked_fill(flat, 0), self.masked_fill(flat, 0), length.masked_fill(flat, 1)
-    return grad * (x / length / length), -grad * (y / length / length)
+).grad(self="grad * _inversion(other, self)", other="-grad * _inversion(self, other)")
 
 
 def _logaddexp_array(xp: Any, x: Any, y: Any) -> Any:
@@ -803,20 +905,7 @@ def _logaddexp_array(xp: Any, x: Any, y: Any) -> Any:
 
 hypot = _binary(
     "hypot", "sqrt(input^2 + other^2) without overflow.", lambda xp, x, y: xp.hypot(x, y), "same", 0.5, 3, None
-).grad(("self", "other"), lambda grad, self, other, result: _hypot_grad(grad, self, other, result))
-
-
-def _hypot_grad(grad: Any, self: Any, other: Any, result: Any) -> tuple[Any, Any]:
-    flat = (result == 0) | result.isinf()
-    length = result.masked_fill(flat, 1)
-    ends = self.isinf().to(grad.dtype), other.isinf().to(grad.dtype)
-    norm = (ends[0] + ends[1]).clamp(min=1).sqrt()  # of the direction at infinity
-    return tuple(
-        grad * (x.masked_fill(flat, 0) / length + x.detach().sgn() * end / norm)
-        for x, end in zip((self, other), ends, strict=True)
-    )
-
-
+).grad(self="grad * _direction(self, other)", other="grad * _direction(other, self)")
 copysign = _binary(
     "copysign.Tensor(Tensor self, Tensor other) -> Tensor",
     "The magnitude of input with the sign of other.",
@@ -1104,7 +1193,7 @@ addcdiv = (
     .grad(
         self="grad",
         tensor1="grad * conj(value / tensor2)",
-        tensor2="-grad * conj(value * tensor1 / (tensor2 * tensor2))",
+        tensor2="-grad * conj(value * tensor1 / tensor2 / tensor2)",
     )
     .samples(ternary(0.5, 2, value=2))
 )
