@@ -10,7 +10,7 @@ namespace RL_ISA {
 namespace {
 
 constexpr int kBlock = 256;
-constexpr double kTiny = 0x1p-1000;
+constexpr double kHalfLog2Pi = 0.9189385332046728, kHalfLog2PiRest = -3.8782941580672414e-17;
 constexpr int kMaxTerms = 4000;  // none takes more than some hundred
 
 using vm::Pair;
@@ -38,10 +38,12 @@ RL_INLINE Pair power_exponent(double a, double x, double shift) {
   return {total.hi, total.lo + difference.lo + rest.lo + products - correction};
 }
 
+// e^x 2^kScale, rounded little more than once.
 template <int kScale>
-RL_INLINE double exp_of(Pair e) {
-  const double y = vm::exp<kScale>(e.hi);
-  return vm::abs(e.lo) < 1 ? y + y * e.lo : y;
+RL_INLINE double exp_of(Pair x) {
+  vm::Exp<double> e = vm::exp_reduced(vm::between(x.hi, -800.0, 760.0));
+  e.q = vm::madd(1 + e.r + e.q, vm::abs(x.lo) < 1 ? x.lo : 0, e.q);
+  return vm::scale(vm::exp_fraction(e), e.n + kScale);
 }
 
 // x^a e^-x / Gamma(a + 1). Small a is raised by 8, so that Stirling's formula serves (DLMF 5.11.1).
@@ -54,11 +56,13 @@ RL_INLINE double density(double a, double x) {
     return Pair{sum.hi, sum.lo + t.lo};
   };
   const Pair raised = product_of(product_of(factor(8), factor(20)), product_of(factor(14), factor(18)));
-  const double series = on_segment(kGammaln<double>, 30 + y * 16, y) * y;
-  const double scale = vm::exp(-series) / vm::sqrt(2 * kPi * w);
-  // The power alone may be subnormal.
-  const double power = exp_of<64>(power_exponent(a, x, shift)) * scale;
-  return (shift > 0 ? power * raised.hi + power * raised.lo : power) * 0x1p-64;
+  // Divided by sqrt(2 pi w) and by what Stirling's formula adds.
+  const Pair power = power_exponent(a, x, shift), lw = vm::log_extended(w);
+  const Pair rooted = sum_of(power.hi, -0.5 * lw.hi), scaled = sum_of(rooted.hi, -kHalfLog2Pi);
+  const Pair whole = sum_of(scaled.hi, -(on_segment(kGammaln<double>, 30 + y * 16, y) * y));
+  const double rest = power.lo - 0.5 * lw.lo - kHalfLog2PiRest + rooted.lo + scaled.lo + whole.lo;
+  const double result = exp_of<64>({whole.hi, rest});  // which alone may be subnormal
+  return (shift > 0 ? result * raised.hi + result * raised.lo : result) * 0x1p-64;
 }
 
 struct Elements {
@@ -104,7 +108,7 @@ void by_series(Elements& e) {
   }
 }
 
-// Q for small a and x, where 1 - P would cancel: DLMF 8.7.3.
+// Small a and x, where 1 - P would cancel: DLMF 8.7.3.
 void by_complement(Elements& e) {
   double term[kBlock], sum[kBlock];
   for (int64_t i = 0; i < e.n; ++i) {
@@ -128,38 +132,37 @@ void by_complement(Elements& e) {
     // log(Gamma(1 + a)), with its zero at 0.
     const double position = a < 1 ? (a + 0.5) * 8 : 12 + (a - 1) * 3;
     const double log_gamma = a * (a - 1) * on_segment(kGammaln<double>, position, 1 + a);
-    const double exponent = a * vm::log(e.x[i]) - log_gamma;
-    e.q[i] = -vm::expm1(exponent) - a * vm::exp(exponent) * sum[i];
-    e.p[i] = 1 - e.q[i];
+    const Pair lx = vm::log_extended(e.x[i]), product = vm::exact_product(a, lx.hi);
+    const Pair exponent = sum_of(product.hi, -log_gamma);
+    const double power = exp_of<0>({exponent.hi, exponent.lo + product.lo + a * lx.lo});
+    e.p[i] = power + power * (a * sum[i]);
+    e.q[i] = -vm::expm1(exponent.hi) - a * power * sum[i];
   }
 }
 
-// The continued fraction DLMF 8.9.2 as a sum, by the method of J. Steed: the roundings of late terms do not count.
+// The continued fraction DLMF 8.9.2 from its end, as far as all elements need: that way roundings of late terms are
+// damped by those before.
 void by_fraction(Elements& e) {
-  double b[kBlock], d[kBlock], term[kBlock], h[kBlock];
-#pragma GCC ivdep
+  double b[kBlock], f[kBlock];
+  double terms = 0;
   for (int64_t i = 0; i < e.n; ++i) {
+    const double enough = 12 + (85 + 15 * e.a[i]) / e.x[i];
+    terms = enough > terms ? enough : terms;
     b[i] = e.x[i] + 1 - e.a[i];
-    d[i] = 1 / b[i];
-    term[i] = d[i];
-    h[i] = d[i];
+    f[i] = kInf;
   }
-  int64_t open = e.n;
-  for (int k = 1; open != 0 && k < kMaxTerms; ++k) {
-    open = 0;
+  for (double k = ::floor(terms); k > 0; --k) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < e.n; ++i) {
-      const double numerator = k * (e.a[i] - k) * d[i];
-      const double below = b[i] + 2 * k + numerator;
-      d[i] = 1 / (below == 0 ? kTiny : below);
-      term[i] *= -numerator * d[i];
-      h[i] += term[i];
-      open += vm::abs(term[i]) > vm::abs(h[i]) * 0x1p-54;
-    }
+    for (int64_t i = 0; i < e.n; ++i) f[i] = (b[i] + 2 * k) + (k + 1) * (e.a[i] - (k + 1)) / f[i];
   }
 #pragma GCC ivdep
   for (int64_t i = 0; i < e.n; ++i) {
-    e.q[i] = density(e.a[i], e.x[i]) * e.a[i] * h[i];
+    const double a = e.a[i], y = density(a, e.x[i]);
+    const Pair first = sum_of(e.x[i], 1 - a), all = sum_of(first.hi, (a - 1) / f[i]);
+    const double lo = all.lo + first.lo, quotient = a / all.hi;
+    const Pair back = vm::exact_product(quotient, all.hi);
+    const double missing = ((a - back.hi) - back.lo - quotient * lo) / all.hi;
+    e.q[i] = y * quotient + y * missing;
     e.p[i] = 1 - e.q[i];
   }
 }
@@ -186,15 +189,17 @@ void by_expansion(Elements& e) {
   }
 }
 
-enum Method { Edge, Series, Complement, Fraction, Expansion, kMethods };
+// SlowFraction takes more terms than others.
+enum Method { Edge, Series, Complement, Fraction, SlowFraction, Expansion, kMethods };
 
 template <bool kUpper>
 RL_INLINE Method method_of(double a, double x) {
   if (!(a > 0 && x > 0 && a < kInf && x < kInf)) return Edge;
   if (a > 20 && vm::abs(x - a) < 0.3 * a) return Expansion;
-  if (x >= 2 && x > a + 1) return Fraction;
-  // Where P is more than about half, its complement is asked for.
-  return kUpper && a < 2 && x < 2 && a < x + 0.25 ? Complement : Series;
+  // Where the other of both is less than about half, this one is its complement.
+  if (x >= 2 && x > a + (kUpper ? -0.25 : 1)) return x < 4 ? SlowFraction : Fraction;
+  if (x < 0.6 && a < (kUpper ? x + 0.25 : 1)) return Complement;
+  return x < 2 && x >= 0.6 && a < (kUpper ? x + 0.25 : 0.5) ? SlowFraction : Series;
 }
 
 // P; Q is its complement. As limits where there is one.
@@ -206,7 +211,7 @@ double edge(double a, double x) {
 
 template <bool kUpper, class T>
 void block(T* out, const T* a, const T* x, int64_t n) {
-  static_assert(kMethods == 5, "each has its function below");
+  static_assert(kMethods == 6, "each has its function below");
   uint8_t method[kBlock];
   int64_t counts[kMethods] = {};
   for (int64_t i = 0; i < n; ++i) {
@@ -232,7 +237,8 @@ void block(T* out, const T* a, const T* x, int64_t n) {
     switch (m) {
       case Series: by_series<T>(e); break;
       case Complement: by_complement(e); break;
-      case Fraction: by_fraction(e); break;
+      case Fraction:
+      case SlowFraction: by_fraction(e); break;
       default: by_expansion(e);
     }
     for (int64_t k = 0; k < e.n; ++k) out[places[k]] = static_cast<T>(kUpper ? e.q[k] : e.p[k]);

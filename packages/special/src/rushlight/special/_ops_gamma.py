@@ -166,7 +166,7 @@ def _each(a: Any, p: int) -> Any:
 
 _GAMMAINC = {"input": "The parameter a, not negative.", "other": "The limit x of the integral, not negative."}
 _GAMMAINC_SOURCE = (
-    "series and continued fraction (DLMF 8.11.4, 8.9.2), for large a near x Temme's uniform expansion\n(DLMF 8.12)."
+    "series and continued fraction (DLMF 8.7.3, 8.9.2, 8.11.4); for large a near x Temme's\nuniform expansion (8.12)."
 )
 gammainc: Op = (
     Op(
