@@ -331,7 +331,7 @@ FUNCTIONS = {
     "voigt_profile": Function(voigt, ((1e-3, 30), (0.1, 10), (1e-3, 30)), "voigt_profile"),
     "kolmogorov": Function(kolmogorov, ((0.05, 18),), "kolmogorov"),
     "owens_t": Function(owens_t, ((1e-3, 8), (1e-3, 8)), "owens_t"),
-    "boxcox": Function(lambda x, p: (mp.power(x, p) - 1) / p, ((1e-3, 1e3), (-20, 20)), "boxcox"),
+    "boxcox": Function(lambda x, p: mp.expm1(p * mp.log(x)) / p, ((1e-3, 1e3), (-20, 20)), "boxcox"),
 }  # fmt: skip
 
 

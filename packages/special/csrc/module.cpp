@@ -27,6 +27,7 @@ PyMODINIT_FUNC PyInit__C() {
   if (rl::import_api("rushlight-special") < 0) return nullptr;
   rl::Registered loops;
   RL_ISA_CALL(fill_gammainc, loops);
+  RL_ISA_CALL(fill_harmonic, loops);
   RL_ISA_CALL(fill_polynomial, loops);
   RL_ISA_CALL(fill_unary, loops);
   RL_ISA_CALL(fill_zeta, loops);

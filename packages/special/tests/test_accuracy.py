@@ -91,6 +91,43 @@ def test_incomplete_gamma(a_range, x_range):
         assert ulps(rest, [1 - value for value in lower]).max() <= 4
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_spherical_harmonics_next_to_the_poles(dtype):
+    random = np.random.default_rng(0)
+    n = random.integers(0, 30, 60)
+    m = random.integers(-n, n + 1)
+    theta, phi = random.uniform(-7, 7, 60).astype(dtype), np.exp(random.uniform(-9, 1.1, 60)).astype(dtype)
+    found = SPECIAL.sph_harm(*map(torch.from_numpy, (m, n, theta, phi))).numpy()
+    with mp.workdps(50):
+        exact = [mp.spherharm(*map(mp.mpmathify, map(float, place))) for place in zip(n, m, phi, theta, strict=True)]
+    limits = np.finfo(dtype)
+    for part in (np.real, np.imag):
+        expected = np.array([float(part(complex(value))) for value in exact])
+        size = np.array([float(abs(value)) for value in exact])
+        assert (np.abs(part(found) - expected) <= 2 * limits.eps * size + limits.smallest_subnormal).all()
+
+
+def test_box_cox_next_to_its_zeros():
+    random = np.random.default_rng(0)
+    x, power = np.exp(random.normal(0, 2, 60)), np.exp(random.uniform(-40, 3, 60)) * random.choice([-1, 1], 60)
+    with mp.workdps(50):
+        exact = [mp.expm1(p * mp.log(v)) / p for v, p in zip(map(mp.mpf, x), map(mp.mpf, power), strict=True)]
+        found = SPECIAL.boxcox(torch.from_numpy(x), torch.from_numpy(power)).numpy()
+        assert ulps(found, exact).max() <= 4
+    assert SPECIAL.boxcox(torch.tensor([2.0, 0.0, 0.0]), torch.tensor([0.0, 2.0, -2.0])).tolist() == pytest.approx(
+        [math.log(2), -0.5, -math.inf]
+    )
+
+
+def test_float32_rounds_once():
+    random = np.random.default_rng(0)
+    a, b, x = (random.uniform(0.1, 1, 50).astype(np.float32) * scale for scale in (40, 40, 1))
+    wide = SPECIAL.betainc(*(torch.from_numpy(v.astype(np.float64)) for v in (a, b, x)))
+    assert (SPECIAL.betainc(*map(torch.from_numpy, (a, b, x))) == wide.float()).all()
+    wide = SPECIAL.multigammaln(torch.from_numpy(2 + a).double(), 3)
+    assert (SPECIAL.multigammaln(torch.from_numpy(2 + a), 3) == wide.float()).all()
+
+
 def test_zeta_and_polygamma():
     random = np.random.default_rng(0)
     s, q = 1 + np.exp(random.uniform(-6, 3, 40)), np.exp(random.uniform(-5, 5, 40))

@@ -3,6 +3,7 @@
 #include <rushlight/loop.h>
 
 #include "kernels.h"
+#include "pairs.h"
 #include "segments.h"
 
 namespace rl {
@@ -12,18 +13,6 @@ namespace {
 constexpr int kBlock = 256;
 constexpr double kHalfLog2Pi = 0.9189385332046728, kHalfLog2PiRest = -3.8782941580672414e-17;
 constexpr int kMaxTerms = 4000;  // none takes more than some hundred
-
-using vm::Pair;
-
-RL_INLINE Pair sum_of(double a, double b) {
-  const double s = a + b, c = s - a;
-  return {s, (a - (s - c)) + (b - c)};
-}
-
-RL_INLINE Pair product_of(Pair a, Pair b) {
-  const Pair p = vm::exact_product(a.hi, b.hi);
-  return {p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi)};
-}
 
 // a log x - x - (w log w - w) for w = a + shift, to the 65 bits of the logarithms.
 RL_INLINE Pair power_exponent(double a, double x, double shift) {
@@ -50,12 +39,12 @@ RL_INLINE double exp_of(Pair x) {
 RL_INLINE double density(double a, double x) {
   const double shift = a < 8 ? 8 : 0, w = a + shift, y = 1 / w;
   // (a + 1) ... (a + 8), whose outer factors multiply to t + 8, and so on inwards.
-  const Pair t = product_of({a, 0}, sum_of(a, 9));
+  const Pair t = Pair{a, 0} * sum_of(a, 9);
   const auto factor = [t](double n) {
     const Pair sum = sum_of(t.hi, n);
     return Pair{sum.hi, sum.lo + t.lo};
   };
-  const Pair raised = product_of(product_of(factor(8), factor(20)), product_of(factor(14), factor(18)));
+  const Pair raised = (factor(8) * factor(20)) * (factor(14) * factor(18));
   // Divided by sqrt(2 pi w) and by what Stirling's formula adds.
   const Pair power = power_exponent(a, x, shift), lw = vm::log_extended(w);
   const Pair rooted = sum_of(power.hi, -0.5 * lw.hi), scaled = sum_of(rooted.hi, -kHalfLog2Pi);
@@ -159,10 +148,8 @@ void by_fraction(Elements& e) {
   for (int64_t i = 0; i < e.n; ++i) {
     const double a = e.a[i], y = density(a, e.x[i]);
     const Pair first = sum_of(e.x[i], 1 - a), all = sum_of(first.hi, (a - 1) / f[i]);
-    const double lo = all.lo + first.lo, quotient = a / all.hi;
-    const Pair back = vm::exact_product(quotient, all.hi);
-    const double missing = ((a - back.hi) - back.lo - quotient * lo) / all.hi;
-    e.q[i] = y * quotient + y * missing;
+    const Pair quotient = Pair{a, 0} / Pair{all.hi, all.lo + first.lo};
+    e.q[i] = y * quotient.hi + y * quotient.lo;
     e.p[i] = 1 - e.q[i];
   }
 }

@@ -118,6 +118,8 @@ def _multigammaln(self: Any, p: int) -> Any:
         )
     if p > _MAX_DIMENSION:
         raise RuntimeError(f"multigammaln: p is too large, got p={p}. Pass at most {_MAX_DIMENSION}.")
+    if self.dtype.is_floating_point and self.dtype.itemsize < 8:  # what is added up rounds as often
+        return _multigammaln(self.double(), p).to(self.dtype)
     total = gammaln.operator(self)
     if p > 1:
         total = total + p * (p - 1) / 4 * math.log(math.pi)

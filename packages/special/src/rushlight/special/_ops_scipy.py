@@ -11,7 +11,7 @@ import rushlight
 from rushlight.plugin import COMPOSITE, Op, Sample, pointwise
 
 from ._ops_gamma import gammaln
-from ._records import document, far_slope, host, samples, scipy_reference, slope
+from ._records import document, far_slope, host, in_double, samples, scipy_reference, slope
 
 OPS: list[Op] = []
 Above = tuple[float | None]  # a gradient by `slope`, with its argument
@@ -389,7 +389,7 @@ _function(
     c=(0,),
     x="grad * (a * b / c) * hyp2f1(a + 1, b + 1, c + 1, x)",
 )
-lpmv = _function(
+_function(
     "lpmv",
     "Associated Legendre function of integer order m and real degree v, for |x| <= 1.",
     {"m": (1, 1), "v": (2.0, 5.0), "x": (-0.9, 0.9)},
@@ -398,11 +398,27 @@ lpmv = _function(
     v=(None,),
     x="grad * (v * x * result - (v + m) * lpmv(m, v - 1, x)) / (x * x - 1)",
 )
+
+
+def _box_cox(xp: Any, x: Any, lmbda: Any) -> Any:
+    if "c" in (x.dtype.kind, lmbda.dtype.kind):
+        raise NotImplementedError(f'"special::boxcox" not implemented for {x.dtype} and {lmbda.dtype}')
+    x, lmbda = in_double(x), in_double(lmbda)
+    with xp.errstate(all="ignore"):
+        log = xp.log(x)
+        small = xp.abs(lmbda * log) < 1
+        near = xp.expm1(xp.where(small, lmbda * log, 0)) / lmbda
+        power, root = x**lmbda, x ** (lmbda / 2)  # the power may overflow where the quotient does not
+        beyond = xp.where(power < xp.inf, (power - 1) / lmbda, root / lmbda * root)
+        return xp.where(lmbda == 0, log, xp.where(small, near, beyond))
+
+
 _function(
     "boxcox",
     "Box-Cox transformation, (x^lmbda - 1) / lmbda, and log(x) for lmbda 0.",
     {"x": (0.5, 4.0), "lmbda": (0.1, 2.0)},
     "rushlight.tensor([1.0, 4.0]), 0.5 -> tensor([0., 2.])",
+    array=_box_cox,
     x="grad * x ** (lmbda - 1)",
     lmbda="grad * where(abs(lmbda * log(x)) < 0.001, log(x) ** 2 * (0.5 + lmbda * log(x) / 3), "
     "(x ** lmbda * log(x) - result) / lmbda)",
@@ -442,8 +458,8 @@ def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
     dtype = rushlight.promote_types(rushlight.promote_types(x.dtype, sigma.dtype), gamma.dtype)
     if dtype.is_complex:
         raise NotImplementedError(f'"special::voigt_profile" not implemented for {dtype}')
-    if dtype.is_floating_point and dtype.itemsize == 2:
-        return _voigt(x.float(), sigma.float(), gamma.float()).to(dtype)
+    if dtype.is_floating_point and dtype.itemsize < 8:
+        return _voigt(x.double(), sigma.double(), gamma.double()).to(dtype)
     no_width = sigma == 0
     width = sigma.where(~no_width, 1)
     scaled = rushlight.complex(*rushlight.broadcast_tensors(x / width, gamma / width)) / math.sqrt(2)
@@ -451,17 +467,40 @@ def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
     return (gamma / (math.pi * (x * x + gamma * gamma))).where(no_width, profile)
 
 
+def _polar_of_arrays(xp: Any, m: Any, n: Any, phi: Any) -> Any:
+    order = xp.abs(m)
+    log_scale = host("gammaln")(xp, n - order + 1) - host("gammaln")(xp, n + order + 1)
+    size = xp.exp(log_scale / 2) * xp.sqrt((2 * n + 1) / (4 * math.pi)) * host("lpmv")(xp, order, n, xp.cos(phi))
+    size = xp.where((m >= 0) | (order % 2 == 0), size, -size)
+    return xp.where(order > n, 0, size)
+
+
+_polar = (
+    Op("special::_polar(Tensor m, Tensor n, Tensor phi) -> Tensor", family=pointwise("float"), method=False, out=False)
+    .array(_polar_of_arrays)
+    .grad(
+        phi="grad * 0.5 * (sqrt((n - m) * (n + m + 1)) * _polar(m + 1, n, phi)"
+        " - sqrt((n + m) * (n - m + 1)) * _polar(m - 1, n, phi))"
+    )
+    .samples(samples((1, 1), (2, 2), (0.1, 3.0)))
+)
+OPS.append(_polar)
+
+
 def _harmonic(m: Any, n: Any, theta: Any, phi: Any) -> Any:
-    m, n, theta, phi = (t.float() if t.dtype.itemsize == 2 and t.is_floating_point() else t for t in (m, n, theta, phi))
     angles = rushlight.promote_types(theta.dtype, phi.dtype)
+    if angles.is_complex or m.is_complex() or n.is_complex():
+        raise NotImplementedError(f'"special::sph_harm" not implemented for {angles}')
     dtype = angles if angles.is_floating_point else rushlight.get_default_dtype()
-    m, n = (t if t.is_floating_point() else t.to(dtype) for t in (m, n))
-    order = m.abs()  # halves are widened, since there is no complex dtype of their size
-    log_scale = gammaln.operator(n - order + 1) - gammaln.operator(n + order + 1) + ((2 * n + 1) / (4 * math.pi)).log()
-    size = (0.5 * log_scale).exp() * lpmv.operator(order, n, phi.cos())
-    size = size.where((m >= 0) | (order % 2 == 0), -size)
-    size, angle = rushlight.broadcast_tensors(size, m * theta)
-    return rushlight.complex(size * angle.cos(), size * angle.sin())
+    m, n, theta, phi = (t.double() for t in (m, n, theta, phi))
+    # Of the azimuth in two parts, whose multiples do not round.
+    coarse = theta.detach().float().double()
+    size, angle, rest = rushlight.broadcast_tensors(_polar.operator(m, n, phi), m * coarse, m * (theta - coarse))
+    real = angle.cos() * rest.cos() - angle.sin() * rest.sin()
+    imaginary = angle.sin() * rest.cos() + angle.cos() * rest.sin()
+    # There is no complex dtype of the size of halves.
+    result = rushlight.complex128 if dtype is rushlight.float64 else rushlight.complex64
+    return rushlight.complex(size * real, size * imaginary).to(result)
 
 
 _ARGUMENT = """
@@ -550,7 +589,9 @@ Args:
     phi: Polar angle in [0, pi].
 
 Returns:
-    Complex tensor of the broadcast shape.
+    Complex tensor of the broadcast shape; 0 where |m| > n, NaN where one is not whole.
+
+Source: the recurrence of degrees (DLMF 14.10.3) in pairs of doubles.
 
 Example:
     >>> one = rushlight.tensor([1.0])

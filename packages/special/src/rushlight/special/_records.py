@@ -31,18 +31,20 @@ def library(array: Any, name: str) -> Any:
         raise ModuleNotFoundError(f"special::{name}: computed by SciPy, which is missing. pip install scipy") from error
 
 
-def _widened(arg: Any) -> Any:
-    return arg.astype("float32") if hasattr(arg, "dtype") and arg.dtype.itemsize == 2 else arg
+def in_double(arg: Any) -> Any:
+    """Floats of less, since functions for those of two and four bytes, where there are any, lose digits."""
+    narrow = hasattr(arg, "dtype") and arg.dtype.itemsize < 8 and arg.dtype.kind not in "iub"
+    return arg.astype("float64") if narrow else arg
 
 
 def host(name: str) -> Callable[..., Any]:
-    """The array kernel of a function of SciPy and CuPy; half types compute in float32."""
+    """The array kernel of a function of SciPy and CuPy; narrower floats compute in double and round once."""
 
     def kernel(xp: Any, *args: Any) -> Any:
         array = next(arg for arg in args if hasattr(arg, "dtype"))
         function = library(array, name)
         try:
-            return function(*(_widened(arg) for arg in args))
+            return function(*map(in_double, args))
         except TypeError as error:  # as SciPy has no loop for complex numbers
             raise NotImplementedError(f'"special::{name}" not implemented for {array.dtype}') from error
 
