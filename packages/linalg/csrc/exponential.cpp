@@ -33,6 +33,10 @@ class Exponential {
   // Replaces a matrix by its exponential.
   void operator()(T* a) {
     using R = Real<T>;
+    if (n_ == 1) {
+      *a = std::exp(*a);
+      return;
+    }
     R norm = 0;
     for (int64_t j = 0; j < n_; ++j) {
       R sum = 0;
@@ -88,7 +92,7 @@ class Exponential {
     }
     factor_lu(n_, n_, even, n_, pivots_.data());
     solve_lu('N', n_, n_, even, n_, pivots_.data(), a, n_);
-    for (; squarings > 0; --squarings) {
+    for (; squarings > 0 && !settled(a); --squarings) {
       multiply(a, a, a2);
       std::copy_n(a2, size_, a);
     }
@@ -97,6 +101,12 @@ class Exponential {
  private:
   void multiply(const T* x, const T* y, T* to) {
     rl::multiply<T>(n_, n_, n_, 1, {const_cast<T*>(x), n_}, {const_cast<T*>(y), n_}, 0, {to, n_});
+  }
+  // Whether its square is what it is: of zeros, of infinities or of NaN alone.
+  bool settled(const T* a) const {
+    for (const T value : {T(0), T(std::numeric_limits<Real<T>>::infinity())})
+      if (std::all_of(a, a + size_, [=](T x) { return x == value; })) return true;
+    return std::all_of(a, a + size_, [](T x) { return x != x; });
   }
   // The sum of scaled matrices and of the scaled identity; `to` may be one of them.
   void combine(T* to, const std::vector<std::pair<double, const T*>>& terms, double identity) {
@@ -139,7 +149,7 @@ PyObject* matrix_exp_kernel(Call& call) {
   return result.release();
 }
 
-constexpr Registration kernels[] = {{"linalg::matrix_exp", guarded<matrix_exp_kernel>}};
+constexpr Registration kernels[] = {{"linalg::_matrix_exp", guarded<matrix_exp_kernel>}};
 
 }  // namespace
 

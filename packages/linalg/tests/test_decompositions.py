@@ -420,6 +420,11 @@ def test_matrix_exp(dtype, scale):
     result = torch.matrix_exp(a)
     assert_close(result, expected.to(dtype) if dtype.is_complex else expected.real.to(dtype), rtol=1e-3, atol=1e-3)
     assert torch.matrix_exp(a[0].half() if not dtype.is_complex else a[0]).shape == (4, 4)
+    assert L.matrix_exp(torch.zeros(3, 3).bfloat16()).float().tolist() == torch.eye(3).tolist()
+    numbers = torch.tensor([float("inf"), -float("inf"), 0.0, 1.0]).reshape(4, 1, 1)
+    assert L.matrix_exp(numbers).reshape(4).tolist() == numbers.exp().reshape(4).tolist()
+    assert L.matrix_exp(torch.eye(3).to(dtype) * -1e30).eq(0).all()
+    assert not L.matrix_exp(torch.ones(3, 3).to(dtype) * 1e30).isfinite().any()
 
 
 def test_array_api_names():

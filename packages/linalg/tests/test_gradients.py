@@ -438,10 +438,25 @@ def test_norms_at_zero_have_the_subgradient_zero(order):
 
 
 @each_dtype
+@pytest.mark.parametrize("order", [None, -2, 1, -1, "fro", "nuc"], ids=str)
+def test_cond_has_its_extreme_at_the_identity(dtype, order):
+    assert gradient(lambda a: L.cond(a, order), 3 * torch.eye(3, dtype=dtype)).abs().max() < 1e-14
+    unitary = L.qr(random(dtype, 3, 3)).Q
+    if order in (None, -2, "fro"):
+        assert gradient(lambda a: L.cond(a, order), unitary).abs().max() < 1e-14
+
+
+@each_dtype
 def test_pinv_and_lstsq_at_constant_rank(dtype):
-    x, y = random(dtype, 4, 2), random(dtype, 2, 3, seed=1)
-    assert autograd.gradcheck(lambda x, y: L.pinv(x @ y), (x.requires_grad_(), y.requires_grad_()))
-    assert autograd.gradcheck(lambda x, y: L.lstsq(x @ y, random(dtype, 4, 2, seed=2)).solution, (x, y))
+    x, y = random(dtype, 4, 2).requires_grad_(), random(dtype, 2, 3, seed=1).requires_grad_()
+    for function in (
+        lambda x, y: L.pinv(x @ y),
+        lambda x, y: L.pinv((x @ y).mT),
+        lambda x, y: L.pinv(x @ x.mH, hermitian=True) * y.sum(),
+        lambda x, y: L.lstsq(x @ y, random(dtype, 4, 2, seed=2)).solution,
+    ):
+        assert autograd.gradcheck(function, (x, y), check_forward_ad=True)
+        assert autograd.gradgradcheck(function, (x, y))
 
 
 @pytest.mark.parametrize("name", ["eigh", "eig", "svd"])

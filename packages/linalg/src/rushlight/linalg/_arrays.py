@@ -204,6 +204,8 @@ def matrix_exp(xp: Any, a: Any) -> Any:
     n = a.shape[-1]
     if n == 0 or a.size == 0:
         return a.copy()
+    if n == 1:
+        return xp.exp(a)
     norm = xp.max(xp.sum(xp.abs(a), axis=-2), axis=-1)
     finite = xp.isfinite(norm)
     squarings = xp.ceil(xp.maximum(xp.log2(xp.where(finite & (norm > 0), norm, 1) / 5.371920351148152), 0))

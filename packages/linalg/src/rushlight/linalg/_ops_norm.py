@@ -11,7 +11,7 @@ from rushlight.ops._dims import wrap_dim
 from rushlight.plugin import COMPOSITE, Op, Sample, operators
 
 from ._errors import named, renamed
-from ._matrices import check_square, general, inexact, is_inexact
+from ._matrices import check_square, general, inexact, is_inexact, records_gradient
 from ._ops_factor import inv_ex
 from ._ops_spectral import svdvals
 
@@ -148,7 +148,7 @@ cond = (
             p: Order of the norm, as in `matrix_norm`. By default 2: the largest singular value over the smallest.
 
         Returns:
-            Real tensor (*); inf for a singular matrix.
+            Real tensor (*); inf for a singular matrix. Its gradient is 0 where it has its least value.
 
         Raises:
             RuntimeError: The order is unknown, or A is not square.
@@ -295,7 +295,12 @@ def _cond(A: Any, p: Any) -> Any:
     if p is None or (not isinstance(p, str) and abs(p) == 2):
         values = svdvals.operator(A)
         first, last = values[..., 0], values[..., -1]
-        return last / first if p == -2 else first / last
+        ratio = last / first if p == -2 else first / last
+        if not records_gradient(A):
+            return ratio
+        # Where all values are equal it is at an extreme: the gradient is 0, not that of any two of them.
+        reach = 10 * values.shape[-1] * rushlight.finfo(values.dtype).eps
+        return rushlight.where((first - last <= reach * first) & (first > 0), 1, ratio)
     check_square(f"linalg.cond(ord={p})", A)
     with rushlight.no_grad():  # a power of two, so that products of norms and of gradients stay in range
         scale = A.abs().amax((-2, -1), True).log2().floor().nan_to_num(0, 0, 0).exp2()

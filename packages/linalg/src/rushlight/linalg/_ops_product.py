@@ -15,9 +15,21 @@ from ._ops_factor import inv_ex
 
 # -- functions of matrices
 
+_matrix_exp: Op = (
+    Op(
+        "linalg::_matrix_exp(Tensor self) -> Tensor",
+        method=False,
+        out=False,
+        doc="What `matrix_exp` gives, but of halves.",
+    )
+    .array(_arrays.matrix_exp)
+    .grad(self=lambda grad, self: _matrix_exp_grad(grad, self))
+    .samples(lambda make, dtype: _matrix_exp_samples(make, dtype), lambda a: _np_matrix_exp(a))
+)
 matrix_exp: Op = (
     Op(
         "linalg::matrix_exp(Tensor self) -> Tensor",
+        family=COMPOSITE,
         method=False,
         out=False,
         doc="""Exponential of square matrices.
@@ -29,7 +41,7 @@ matrix_exp: Op = (
             A: Floating or complex tensor (*, n, n).
 
         Returns:
-            Tensor (*, n, n); NaN where an element is not finite.
+            Tensor (*, n, n); NaN where an element is not finite and n > 1. Halves are computed with in float32.
 
         Example:
             >>> rushlight.linalg.matrix_exp(rushlight.zeros(2, 2))
@@ -37,24 +49,11 @@ matrix_exp: Op = (
                     [0., 1.]])
         """,
     )
-    .array(_arrays.matrix_exp)
-    .grad(self=lambda grad, self: _matrix_exp_grad(grad, self))
-    .samples(
-        lambda make, dtype: (
-            Sample((make(*batch, n, n, low=-1, high=1),)) for batch, n in SHAPES if dtype.itemsize > 2
-        ),
-        lambda a: _np_matrix_exp(a),
-    )
+    .composite(lambda self: _matrix_exp_any(self))
+    .samples(lambda make, dtype: _matrix_exp_samples(make, dtype), lambda a: _np_matrix_exp(a))
 )
-matrix_exp_function = (
-    Op(
-        "matrix_exp(Tensor self) -> Tensor",
-        family=COMPOSITE,
-        out=False,
-        doc="As `rushlight.linalg.matrix_exp`, and of halves too.",
-    )
-    .composite(lambda self: _matrix_exp(self))
-    .samples(lambda make, dtype: (Sample((make(2, 3, 3),)),) if dtype.itemsize > 2 else (), lambda a: _np_matrix_exp(a))
+matrix_exp_function = alias(
+    "matrix_exp(Tensor self) -> Tensor", matrix_exp, "Alias of `rushlight.linalg.matrix_exp`.", out=False
 )
 _small_power = (
     Op(
@@ -123,18 +122,20 @@ matrix_power_function = alias(
 )
 
 
+def _matrix_exp_samples(make: Any, dtype: Any) -> Any:
+    return (Sample((make(*batch, n, n, low=-1, high=1),)) for batch, n in SHAPES if dtype.itemsize > 2)
+
+
 def _np_matrix_exp(a: np.ndarray) -> Any:
     import scipy.linalg
 
     return scipy.linalg.expm(a) if a.size else a
 
 
-def _matrix_exp(a: Any) -> Any:
-    import rushlight
-
-    if a.dtype in (rushlight.float16, rushlight.bfloat16):
-        return matrix_exp.operator(a.float()).to(a.dtype)
-    return matrix_exp.operator(a)
+def _matrix_exp_any(a: Any) -> Any:
+    if a.is_floating_point() and a.dtype.itemsize == 2:
+        return _matrix_exp.operator(a.float()).to(a.dtype)
+    return _matrix_exp.operator(a)
 
 
 def _matrix_exp_grad(grad: Any, a: Any) -> Any:
@@ -147,7 +148,7 @@ def _matrix_exp_grad(grad: Any, a: Any) -> Any:
     adjoint = mH(a)
     top = rushlight.cat((adjoint, grad), -1)
     bottom = rushlight.cat((rushlight.zeros_like(adjoint), adjoint), -1)
-    return matrix_exp.operator(rushlight.cat((top, bottom), -2))[..., :n, n:]
+    return _matrix_exp.operator(rushlight.cat((top, bottom), -2))[..., :n, n:]
 
 
 @named("linalg.matrix_power")
