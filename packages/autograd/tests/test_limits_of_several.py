@@ -18,7 +18,7 @@ from mpmath import mpf
 
 import rushlight as torch
 from rushlight.autograd import grad
-from rushlight.plugin import operators, require
+from rushlight.plugin import operators, plugins, require
 
 require("autograd", "rushlight.autograd")
 INF = math.inf
@@ -29,6 +29,8 @@ PAIRS = list(itertools.product([s * v for v in SIZES for s in (1, -1)], repeat=2
 TRIPLES = list(itertools.product([0.0, -0.0, LEAST, -TINY, 0.5, 1.0, -1.0, 1e200, -HUGE, INF, -INF], repeat=3))
 OF_GRADS = list(itertools.product([0.0, 1.0, -2.5, 1e-100], [s * v for v in SIZES for s in (1, -1)]))
 ln, exp, sqrt = mpmath.log, mpmath.exp, mpmath.sqrt
+needs_nn = pytest.mark.skipif(all(p.name != "nn" for p in plugins()), reason="needs rushlight-nn")
+needs_special = pytest.mark.skipif(all(p.name != "special" for p in plugins()), reason="needs rushlight-special")
 
 # -- what is expected
 
@@ -327,6 +329,183 @@ CORE = {
 PARTS = {"_direction", "_inversion", "_pow_by_self", "_pow_by_exponent"}
 
 
+def bce(x, t):
+    return (1 - t) / (1 - x) - t / x, ln((1 - x) / x), (1 - t) / (1 - x) ** 2 + t / x**2, -1 / (1 - x) / x, 0
+
+
+def bce_logits(x, t):
+    low = 1 / (1 + exp(abs(x)))  # of the smaller side
+    p, q = (1 - low, low) if x > 0 else (low, 1 - low)
+    return p * (1 - t) - q * t, -x, p * q, -1, 0
+
+
+def soft_margin(x, t):
+    low = 1 / (1 + exp(abs(t * x)))
+    p, q = (low, 1 - low) if t * x > 0 else (1 - low, low)  # the sigmoid of -t x, and what is left of 1
+    first = -t * p, -x * p, t * t * p * q
+    return *first, *((None, None) if abs(x) > mpf(10) ** 900 else (-p + t * x * p * q, x * x * p * q))
+
+
+def even(slope, curve):
+    """Of functions of x - y, which is rounded."""
+
+    def exact(x, y):
+        d = x - y if abs(x - y) > HUGE or x * y == 0 else mpf(float(x - y))
+        return slope(d), -slope(d), curve(d), -curve(d), curve(d)
+
+    return exact
+
+
+def nn_operator(name):
+    assert torch.nn  # loads its records
+    return operators()[f"nn::{name}"].operator
+
+
+# Closer to 0 and 1 the product of both shares counts as 1e-12, as in PyTorch.
+SHARES = list(itertools.product([1e-11, 1e-8, 0.25, 0.5, 1 - 1e-9, 1 - 2**-36], [0.0, 1e-300, 0.5, 1.0]))
+SCORES = list(itertools.product([s * v for v in SIZES for s in (1, -1)], [0.0, LEAST, 0.25, 1.0, -1.0, 3.0]))
+LOSSES = {
+    "_bce": Case(bce, points=SHARES, scale=lambda x, t: 1 / x / (1 - x)),
+    "_bce_logits": Case(bce_logits, points=SCORES),
+    "_soft_margin": Case(soft_margin, points=SCORES),
+    "_squared_error": Case(even(lambda d: 2 * d, lambda d: 2)),
+    "_smooth_l1": Case(
+        even(lambda d: max(-1, min(1, d / 2)), lambda d: 0.5 if abs(d) <= 2 else 0),
+        call=lambda x, y: nn_operator("_smooth_l1")(x, y, 2),
+    ),
+    "_huber": Case(
+        even(lambda d: max(-2, min(2, d)), lambda d: 1 if abs(d) <= 2 else 0),
+        call=lambda x, y: nn_operator("_huber")(x, y, 2),
+    ),
+}
+
+
+@needs_nn
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_of_single_elements(name):
+    case = LOSSES[name]
+    check(case.call or nn_operator(name), case)
+
+
+def prelu(x, w):
+    return (1, 0, 0, 0, 0) if x > 0 else (w, x, 0, 1, 0)
+
+
+def weighted_bce_logits(x, t, w):
+    low = 1 / (1 + exp(abs(x)))
+    q, factor = low if x > 0 else 1 - low, 1 + (w - 1) * t  # the sigmoid of -x
+    p = (1 - low) if x > 0 else low
+    return (1 - t) * p - w * t * q, None, None, factor * p * q, *[None] * 5
+
+
+def gaussian_nll(x, t, v):
+    d = x - t
+    first = d / v, -d / v, (1 - d * d / v) / v / 2
+    return *first, 1 / v, -1 / v, -d / v**2, 1 / v, d / v**2, (d * d / v - mpf(0.5)) / v**2
+
+
+def kl_div_of_logs(x, t):
+    return -exp(t), exp(t) * (t - x + 1), 0, -exp(t), exp(t) * (t - x + 2)
+
+
+def functional(name, **options):
+    return lambda *args: getattr(torch.nn.functional, name)(*args, reduction="none", **options)
+
+
+REAL = [0.0, -0.0, 1e-300, -1e-300, 0.5, -1.0, 3.0, -40.0, 600.0]
+COUNTS = list(itertools.product(REAL, [0.0, 1.0, 1e10]))
+FUNCTIONS = {
+    "prelu": Case(
+        prelu,
+        lambda x, w: (w, 0, 0, None, 0) if x == 0 else None,
+        points=list(itertools.product([*REAL, -INF, HUGE, -HUGE, -LEAST], [0.0, 0.25, -1.0, HUGE])),
+        call=lambda x, w: torch.nn.functional.prelu(x[None], w)[0],
+    ),
+    "kl_div": Case(
+        lambda x, t: (-t, ln(t) + 1 - x, 0, -1, 1 / t),
+        points=list(itertools.product(REAL, [1e-300, 0.5, 1.0])),
+        call=functional("kl_div"),
+    ),
+    "kl_div of logarithms": Case(
+        kl_div_of_logs,
+        points=list(itertools.product(REAL, [-800.0, -1.0, 0.0, 1.0, 600.0])),
+        call=functional("kl_div", log_target=True),
+    ),
+    "poisson_nll_loss": Case(
+        lambda x, t: (exp(x) - t, -x, exp(x), -1, 0), points=COUNTS, call=functional("poisson_nll_loss")
+    ),
+    "poisson_nll_loss of rates": Case(
+        lambda x, t: (1 - t / x, -ln(x), t / x**2, -1 / x, 0),
+        points=list(itertools.product([1e-100, 1e-8, 1.0, 1e100], [0.0, 1.0, 1e10])),
+        call=functional("poisson_nll_loss", log_input=False, eps=0),
+    ),
+    "gaussian_nll_loss": Case(
+        gaussian_nll,
+        points=list(itertools.product([0.0, -0.0, 1e-300, -3.0, 1e100], [0.0, 1e-100, 1e100], [1e-5, 1.0, 1e100])),
+        call=functional("gaussian_nll_loss"),
+    ),
+    "binary_cross_entropy_with_logits": Case(
+        weighted_bce_logits,
+        points=list(itertools.product([*REAL, -800.0, HUGE, -HUGE, INF, -INF], [0.0, 0.5, 1.0], [1.0, 3.0])),
+        call=lambda x, t, w: functional("binary_cross_entropy_with_logits", pos_weight=w)(x, t),
+    ),
+}
+
+
+@needs_nn
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_nn(name):
+    check(FUNCTIONS[name].call, FUNCTIONS[name])
+
+
+def test_parts_of_complex_numbers():
+    angles = [0.0, -0.0, LEAST, 1e-200, -0.5, 3.0, 1e5]
+    polar = Case(
+        lambda r, a: (mpmath.cos(a), -r * mpmath.sin(a), 0, -mpmath.sin(a), -r * mpmath.cos(a)),
+        points=list(itertools.product([0.0, -0.0, LEAST, TINY, 1.0, 1e200, HUGE], angles)),
+    )
+    check(lambda r, a: torch.polar(r, a).real, polar)
+    check(lambda x, y: torch.complex(x, y).imag, Case(bilinear(0, 1, 0, 0, 0)))
+
+
+@needs_nn
+def test_binary_cross_entropy_at_0_and_1():
+    points = list(itertools.product([0.0, 1.0, 1e-300, 1e-13, BELOW], [0.0, 0.5, 1.0]))
+    _, found = derivatives(nn_operator("_bce"), points)
+    for (x, t), (by_x, by_t, *second) in zip(points, found, strict=True):
+        assert by_x == pytest.approx((x - t) / max(x * (1 - x), 1e-12))
+        assert by_t == pytest.approx(max(-100, math.log1p(-x) if x < 1 else -INF) - max(-100, math.log(x or 1e-99)))
+        assert all(map(math.isfinite, second)), (x, t, second)
+
+
+def x_log(log, inner):
+    def exact(x, y):
+        z = inner + y
+        if z <= 0:
+            return None
+        if abs(x) < mpf(10) ** -900 and z < mpf(10) ** -900:
+            return [mpmath.nan] * 5
+        return log(y), x / z, 0, 1 / z, -x / z**2 if in_range(1 / z) else None
+
+    return exact
+
+
+def product_without(x, y):
+    return (0, 0, 0, None, 0) if x == 0 else None  # x log(y) is 0 where x is, so are its slopes
+
+
+TIMES_LOG = {
+    "xlogy": Case(x_log(ln, 0), product_without, signed=True),
+    "xlog1py": Case(x_log(mpmath.log1p, 1), product_without, signed=True),
+}
+
+
+@needs_special
+@pytest.mark.parametrize("name", TIMES_LOG)
+def test_products_with_a_logarithm(name):
+    check(getattr(torch.special, name), TIMES_LOG[name])
+
+
 @pytest.mark.parametrize("name", CORE)
 def test_records_of_core(name):
     case = CORE[name]
@@ -339,9 +518,11 @@ def differentiable_tensors(record):
 
 
 def test_every_record_of_several_numbers_is_tested():
-    tested = {*CORE, *PARTS}
+    tested = {*CORE, *PARTS, *(f"nn::{name}" for name in LOSSES)}
     for name, record in operators().items():
-        if record.namespace or not record.differentiable or record.family.name != "pointwise":
+        if record.namespace not in (None, "nn") or not record.differentiable or record.family.name != "pointwise":
             continue
-        if len(differentiable_tensors(record)) > 1:
-            assert name in tested, f"add {name} to a table of this file"
+        if len(differentiable_tensors(record)) < 2:
+            continue
+        slope_of_an_activation = name.startswith("nn::") and name.endswith("_backward")  # see test_limits.py
+        assert name in tested or slope_of_an_activation, f"add {name} to a table of this file"

@@ -30,7 +30,9 @@ _bce = (
     .array(_bce_array)
     .grad(
         self="grad * (self - target) / clamp((1 - self) * self, min=1e-12)",
-        target="grad * (clamp(log1p(-self), min=-100) - clamp(log(self), min=-100))",
+        # The inner bounds keep the slopes of the logarithms finite, which count for nothing there.
+        target="grad * (clamp(log(clamp(1 - self, min=1e-45)), min=-100) - clamp(log(clamp(self, min=1e-45)), "
+        "min=-100))",
     )
     .samples(_shares)
 )

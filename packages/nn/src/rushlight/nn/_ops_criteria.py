@@ -8,6 +8,7 @@ from typing import Any
 import rushlight as rl
 from rushlight import Tensor
 from rushlight._op import COMPOSITE, Op, Sample
+from rushlight.nn._ops_activation import log_sigmoid
 from rushlight.nn._ops_error import _bce_logits
 from rushlight.nn._precision import check_floats, wide
 
@@ -98,8 +99,7 @@ def bce_with_logits_composite(
     if pos_weight is None:
         loss = _bce_logits.operator(self, target)
     else:
-        softplus_minus = rl.log1p(rl.exp(-self.abs())) + rl.clamp(-self, min=0)  # log(1 + exp(-self))
-        loss = (1 - target) * self + ((pos_weight - 1) * target + 1) * softplus_minus
+        loss = (target - 1) * log_sigmoid.operator(-self) - pos_weight * target * log_sigmoid.operator(self)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 

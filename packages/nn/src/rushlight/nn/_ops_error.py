@@ -66,7 +66,7 @@ _soft_margin = _record(
     "``log(1 + exp(-target * self))``.",
     lambda xp, x, target: xp.log1p(xp.exp(-target * x)),
     "-grad * target * sigmoid(-target * self)",
-    "-grad * self * sigmoid(-target * self)",
+    "-grad * where(sigmoid(-target * self) == 0, 0, self) * sigmoid(-target * self)",
 )
 _absolute_error = (
     Op(

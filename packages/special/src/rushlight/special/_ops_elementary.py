@@ -107,7 +107,7 @@ OPS = [
         "0",
         {
             "self": "grad * where((self == 0) & (other <= 0), 0, log(other))",
-            "other": "grad * where((self == 0) & (other == 0), 0, self / other)",
+            "other": "grad * (self / where((self == 0) & (other == 0), 1, other))",
         },
         "tensor([0., -inf])",
         aliases=("xlogy",),
@@ -119,7 +119,7 @@ OPS = [
         "1",
         {
             "self": "grad * where((self == 0) & (other <= -1), 0, log1p(other))",
-            "other": "grad * where((self == 0) & (other == -1), 0, self / (other + 1))",
+            "other": "grad * (self / where((self == 0) & (other == -1), 1, other + 1))",
         },
         "tensor([0.0000, 1.3863])",
     ),
