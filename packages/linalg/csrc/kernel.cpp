@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdarg>
 
+#include "schur.h"
+
 namespace rl {
 
 PyObject* linalg_error = nullptr;
@@ -138,6 +140,15 @@ const SweepTable& sweep_table() {
   static const SweepTable table = [] {
     SweepTable t{};
     RL_ISA_CALL(fill_sweeps, t);
+    return t;
+  }();
+  return table;
+}
+
+const SchurTable& schur_table() {
+  static const SchurTable table = [] {
+    SchurTable t{};
+    RL_ISA_CALL(fill_schur, t);
     return t;
   }();
   return table;

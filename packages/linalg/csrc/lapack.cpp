@@ -38,9 +38,9 @@ bool fill(PyObject* table, char t) {
   return get(table, t, "sytrf", &l.sytrf) && get(table, t, "sytrs", &l.sytrs) &&
          get(table, t, c ? "hetrf" : "sytrf", &l.hetrf) && get(table, t, c ? "hetrs" : "sytrs", &l.hetrs) &&
          get(table, t, c ? "unmqr" : "ormqr", &l.ormqr) && get(table, t, c ? "heevd" : "syevd", &l.syevd) &&
-         get(table, t, "geev", &l.geev) && get(table, t, "gesdd", &l.gesdd) && get(table, t, "gesvd", &l.gesvd) &&
-         get(table, t, "gels", &l.gels) && get(table, t, "gelsy", &l.gelsy) && get(table, t, "gelsd", &l.gelsd) &&
-         get(table, t, "gelss", &l.gelss);
+         get(table, t, "gebal", &l.gebal) && get(table, t, "trexc", &l.trexc) && get(table, t, "gesdd", &l.gesdd) &&
+         get(table, t, "gesvd", &l.gesvd) && get(table, t, "gels", &l.gels) && get(table, t, "gelsy", &l.gelsy) &&
+         get(table, t, "gelsd", &l.gelsd) && get(table, t, "gelss", &l.gelss);
 }
 
 template <class R>

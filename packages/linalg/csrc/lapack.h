@@ -36,11 +36,10 @@ struct Lapack {
     void(char* job, char* uplo, int* n, T* a, int* lda, R* w, T* work, int* lwork, R* rwork, int* lrwork, int* iwork,
          int* liwork, int* info)>
       syevd;
-  F<void(char* left, char* right, int* n, T* a, int* lda, R* wr, R* wi, T* vl, int* ldvl, T* vr, int* ldvr, T* work,
-         int* lwork, int* info),
-    void(char* left, char* right, int* n, T* a, int* lda, T* w, T* vl, int* ldvl, T* vr, int* ldvr, T* work, int* lwork,
-         R* rwork, int* info)>
-      geev;
+  void (*gebal)(char* job, int* n, T* a, int* lda, int* ilo, int* ihi, R* scale, int* info);
+  F<void(char* update, int* n, T* t, int* ldt, T* q, int* ldq, int* from, int* to, T* work, int* info),
+    void(char* update, int* n, T* t, int* ldt, T* q, int* ldq, int* from, int* to, int* info)>
+      trexc;
   F<void(char* job, int* m, int* n, T* a, int* lda, R* s, T* u, int* ldu, T* vt, int* ldvt, T* work, int* lwork,
          int* iwork, int* info),
     void(char* job, int* m, int* n, T* a, int* lda, R* s, T* u, int* ldu, T* vt, int* ldvt, T* work, int* lwork,

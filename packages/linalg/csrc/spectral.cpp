@@ -1,7 +1,7 @@
 // Eigenvalues and singular values.
 #include <algorithm>
 
-#include "condensed.h"
+#include "eigen.h"
 
 namespace rl {
 
@@ -99,34 +99,6 @@ PyObject* eigvalsh_kernel(Call& call) { return eigh_any(call, "linalg.eigvalsh",
 
 // ---- eigenvalues of any matrix
 
-// Eigenvalues w and, unless v is null, vectors, of a matrix that is overwritten. `scratch` holds the real values and
-// vectors of a real matrix, where pairs of columns are the real and imaginary parts of conjugate vectors.
-template <class T>
-int geev(int n, T* a, std::complex<Real<T>>* w, std::complex<Real<T>>* v, T* scratch, T* work, int lwork,
-         Real<T>* rwork) {
-  using C = std::complex<Real<T>>;
-  char none = 'N', right = v || lwork < 0 ? 'V' : 'N';
-  int ld = leading(n), one = 1, info = 0;
-  if constexpr (kComplex<T>) {
-    lapack<T>.geev(&none, &right, &n, a, &ld, w, nullptr, &one, v, &ld, work, &lwork, rwork, &info);
-  } else {
-    T *wr = scratch, *wi = scratch + n, *vr = scratch + 2 * n;
-    lapack<T>.geev(&none, &right, &n, a, &ld, wr, wi, nullptr, &one, vr, &ld, work, &lwork, &info);
-    if (lwork < 0) return info;
-    for (int j = 0; j < n; ++j) w[j] = C(wr[j], wi[j]);
-    for (int64_t j = 0; v && j < n; ++j) {
-      const T *x = vr + j * n, *y = x + n;
-      const bool pair = wi[j] != 0 && j + 1 < n;
-      for (int64_t k = 0; k < n; ++k) {
-        v[j * n + k] = pair ? C(x[k], y[k]) : C(x[k], 0);
-        if (pair) v[(j + 1) * n + k] = C(x[k], -y[k]);
-      }
-      j += pair;
-    }
-  }
-  return info;
-}
-
 PyObject* eig_any(Call& call, const char* op, bool vectors) {
   Tensor* a = call.args[0].tensor;
   check_square(op, a);
@@ -141,26 +113,19 @@ PyObject* eig_any(Call& call, const char* op, bool vectors) {
     by_dtype(a->dtype, [&](auto zero) {
       using T = decltype(zero);
       using C = std::complex<Real<T>>;
-      T answer(0), scratch(0);
-      C w(0);
-      Real<T> real_answer(0);
-      geev<T>(as_int(n), &answer, &w, nullptr, &scratch, &answer, -1, &real_answer);
-      const int size = workspace_size(answer);
+      const int64_t ld = padded<T>(n);
       for_each(from.count(), (vectors ? 25 : 10) * flops<T>(n, n, n), [&](int64_t begin, int64_t end) {
-        Memory<T> work(static_cast<size_t>(size)), copy(static_cast<size_t>(n * n));
-        Memory<T> scratch(kComplex<T> ? 0 : static_cast<size_t>(n * (n + 2)));
-        std::vector<Real<T>> rwork(kComplex<T> ? static_cast<size_t>(2 * n) : 0);
+        Memory<T> copy(static_cast<size_t>(ld * n));
         for (int64_t i = begin; i < end; ++i) {
-          from.columns(i, copy.data());
+          std::fill(copy.begin(), copy.end(), T(0));
+          from.columns(i, copy.data(), ld);
           int32_t& code = info.data<int32_t>()[i];
           code = kNotFinite;
-          if (!all_finite(copy.data(), n * n)) continue;
-          // OpenBLAS's geev does not undo the scaling that it does where elements are very large or small.
-          const Real<T> scale = unit_scale(n * n, copy.data());
+          if (!all_finite(copy.data(), ld * n)) continue;
+          const Real<T> scale = unit_scale(ld * n, copy.data());
           for (T& x : copy) x *= scale;
           C* w = values.data<C>() + i * n;
-          code = geev<T>(as_int(n), copy.data(), w, vectors ? data_of<C>(v, i) : nullptr, scratch.data(), work.data(),
-                         size, rwork.data());
+          code = eigen(n, copy.data(), w, vectors ? data_of<C>(v, i) : nullptr);
           for (int64_t k = 0; k < n; ++k) w[k] /= scale;
         }
       });

@@ -38,6 +38,10 @@ struct SweepKernels {
   // adds A c to z, which is as y above. u, x and next are turned.
   void (*general)(int64_t m, int64_t begin, int64_t end, T* a, int64_t lda, int64_t stride, const T* u, const T* y,
                   const T* x, const T* v, const T* next, const T* tau, T* g, T* c, T* z);
+  // For the columns [begin, end) of (m, n): A -= u y^H + x v^H, then g = A^H next, and adds A c to z, which is as y
+  // above. u, x and next are turned.
+  void (*similar)(int64_t m, int64_t begin, int64_t end, T* a, int64_t lda, int64_t stride, const T* u, const T* y,
+                  const T* x, const T* v, const T* next, const T* c, T* g, T* z);
 };
 
 struct SweepTable {

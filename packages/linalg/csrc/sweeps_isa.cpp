@@ -1,93 +1,12 @@
 // Elements of P real parts are taken as P real ones: see the note on turned vectors in the header.
 #include "sweeps.h"
 
-#include <rushlight/simd.h>
+#include "numbers.h"
 
 namespace rl {
 namespace RL_ISA {
 namespace {
 
-// How a vector's worth of memory is read and written: all of it, or the part that exists.
-struct Whole {
-  template <class R>
-  Vec<R> get(const R* p) const {
-    return load(p);
-  }
-  template <class R>
-  void put(R* p, Vec<R> v) const {
-    store(p, v);
-  }
-};
-struct Part {
-  int64_t n;
-  template <class R>
-  Vec<R> get(const R* p) const {
-    return load(p, n);
-  }
-  template <class R>
-  void put(R* p, Vec<R> v) const {
-    store(p, v, n);
-  }
-};
-template <class R, class F>
-RL_INLINE inline void by_vectors(int64_t begin, int64_t end, const F& body) {
-  for (; begin + kLanes<R> <= end; begin += kLanes<R>) body(begin, Whole{});
-  if (begin < end) body(begin, Part{end - begin});
-}
-
-// ---- complex numbers, or real ones whose imaginary part is never looked at
-
-template <class R, int P>
-struct Number {
-  R re, im;
-  static Number at(const R* p) { return {p[0], P == 2 ? p[P - 1] : R(0)}; }
-  void to(R* p) const {
-    p[0] = re;
-    if (P == 2) p[P - 1] = im;
-  }
-  Number conj() const { return {re, -im}; }
-  Number operator+(Number b) const { return {re + b.re, im + b.im}; }
-  Number operator-(Number b) const { return {re - b.re, im - b.im}; }
-  Number operator*(Number b) const {
-    if constexpr (P == 1)
-      return {re * b.re, 0};
-    else
-      return {re * b.re - im * b.im, re * b.im + im * b.re};
-  }
-};
-
-// What the parts of a turned vector are multiplied by, so that they add up to the vector times a number.
-template <class R, int P>
-struct Factor {
-  Vec<R> part[P];
-  explicit Factor(Number<R, P> x) {
-    part[0] = splat(x.re);
-    if constexpr (P == 2) part[1] = splat(x.im);
-  }
-  Factor() = default;
-};
-
-// The product of a column's adjoint and a vector, from the sums of the column times the turned vector.
-template <class R, int P>
-Number<R, P> adjoint_dot(const Vec<R> (&sums)[P]) {
-  return {sum_lanes<R>(sums[0]), P == 2 ? -sum_lanes<R>(sums[P - 1]) : R(0)};
-}
-
-// (-im, re) of the pairs (re, im).
-template <class R>
-RL_INLINE inline Vec<R> turned(Vec<R> x) {
-#if defined(__clang__)
-  Vec<R> swapped;
-  for (int i = 0; i < kLanes<R>; ++i) swapped[i] = x[i ^ 1];
-#else
-  Vec<IntOf<R>> order;
-  repeat<kLanes<R>>([&](auto i) RL_INLINE { order[i.value] = i.value ^ 1; });
-  const Vec<R> swapped = __builtin_shuffle(x, order);
-#endif
-  Vec<R> sign;
-  repeat<kLanes<R>>([&](auto i) RL_INLINE { sign[i.value] = i.value % 2 ? R(1) : R(-1); });
-  return swapped * sign;
-}
 template <class R>
 R sum_of_squares(int64_t n, const R* x) {
   Vec<R> sum{};
@@ -114,24 +33,6 @@ R largest(int64_t n, const T* x) {
 template <class R, int P, class T>
 R squares(int64_t n, const T* x) {
   return sum_of_squares(n * P, reinterpret_cast<const R*>(x));
-}
-
-// ---- transposes
-
-template <class R, int P, class T>
-void transpose_elements(int64_t m, int64_t n, const T* from, int64_t ld, T* to, int64_t ld_to) {
-  using Element = std::conditional_t<P * sizeof(R) == 4, float, double>;  // a complex float as a double
-  if constexpr (P * sizeof(R) == sizeof(Element)) {
-    transpose(reinterpret_cast<const Element*>(from), ld, m, n, reinterpret_cast<Element*>(to), ld_to);
-  } else {
-    constexpr int64_t kSide = 4;  // a line of memory
-    const auto* source = reinterpret_cast<const R*>(from);
-    auto* target = reinterpret_cast<R*>(to);
-    for (int64_t i0 = 0; i0 < m; i0 += kSide)
-      for (int64_t j = 0; j < n; ++j)
-        for (int64_t i = i0; i < least(i0 + kSide, m); ++i)
-          std::memcpy(target + (j * ld_to + i) * P, source + (i * ld + j) * P, P * sizeof(R));
-  }
 }
 
 // ---- products
@@ -320,6 +221,59 @@ void general(int64_t m, int64_t begin, int64_t end, T* a, int64_t lda, int64_t s
   for (; begin < end; ++begin) columns(begin, Constant<1>{});
 }
 
+// ---- similar matrices
+
+template <class R, int P, int C>
+void similar_columns(int64_t m, R* a, int64_t lda, int64_t stride, const R* u, const R* y, const R* x, const R* v,
+                     const R* next, const R* c, R* g, R* z) {
+  using N = Number<R, P>;
+  Factor<R, P> of_y[C], of_v[C], of_c[C];
+  Vec<R> dots[C][P] = {};
+  repeat<C>([&](auto q) RL_INLINE {
+    constexpr int at = q.value * P;
+    of_y[q.value] = Factor<R, P>(N::at(y + at).conj());
+    of_v[q.value] = Factor<R, P>(N::at(v + at).conj());
+    of_c[q.value] = Factor<R, P>(N::at(c + at));
+  });
+  by_vectors<R>(0, m * P, [&](int64_t i, auto lanes) RL_INLINE {
+    Vec<R> u_i[P], x_i[P], next_i[P], z_i[P];
+    repeat<P>([&](auto p) RL_INLINE {
+      const int64_t at = p.value * stride + i;
+      u_i[p.value] = lanes.get(u + at), x_i[p.value] = lanes.get(x + at);
+      next_i[p.value] = lanes.get(next + at), z_i[p.value] = lanes.get(z + at);
+    });
+    repeat<C>([&](auto q) RL_INLINE {
+      Vec<R> e = lanes.get(a + q.value * lda + i);
+      repeat<P>([&](auto p) RL_INLINE {
+        e -= u_i[p.value] * of_y[q.value].part[p.value];
+        e -= x_i[p.value] * of_v[q.value].part[p.value];
+      });
+      lanes.put(a + q.value * lda + i, e);
+      repeat<P>([&](auto p) RL_INLINE {
+        dots[q.value][p.value] += e * next_i[p.value];
+        z_i[p.value] += e * of_c[q.value].part[p.value];
+      });
+    });
+    repeat<P>([&](auto p) RL_INLINE { lanes.put(z + p.value * stride + i, z_i[p.value]); });
+  });
+  repeat<C>([&](auto q) RL_INLINE { adjoint_dot<R, P>(dots[q.value]).to(g + q.value * P); });
+}
+
+template <class R, int P, class T>
+void similar(int64_t m, int64_t begin, int64_t end, T* a, int64_t lda, int64_t stride, const T* u, const T* y,
+             const T* x, const T* v, const T* next, const T* c, T* g, T* z) {
+  const auto real = [](auto* p) {
+    return reinterpret_cast<std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(p)>>, const R*, R*>>(p);
+  };
+  constexpr int kAtOnce = P == 1 ? 4 : 2;
+  const auto columns = [&](int64_t j, auto count) {
+    similar_columns<R, P, decltype(count)::value>(m, real(a + j * lda), lda * P, stride * P, real(u), real(y + j),
+                                                  real(x), real(v + j), real(next), real(c + j), real(g + j), real(z));
+  };
+  for (; begin + kAtOnce <= end; begin += kAtOnce) columns(begin, Constant<kAtOnce>{});
+  for (; begin < end; ++begin) columns(begin, Constant<1>{});
+}
+
 // ---- LU and Cholesky of a panel, left-looking: a column takes all that is due from those before it in one pass
 
 template <class R, int P>
@@ -359,16 +313,6 @@ R eliminate(int64_t begin, int64_t m, const R* a, int64_t ld, const R* numbers, 
   R most = -1;
   for (int i = 0; i < kLanes<R>; ++i) most = largest[i] > most ? largest[i] : most;
   return most;
-}
-
-// Smith, "Algorithm 116: complex division" (1962).
-template <class R, int P>
-Number<R, P> operator/(Number<R, P> a, Number<R, P> b) {
-  if constexpr (P == 1) return {a.re / b.re, 0};
-  const bool wide = (b.re < 0 ? -b.re : b.re) >= (b.im < 0 ? -b.im : b.im);
-  const R ratio = wide ? b.im / b.re : b.re / b.im, length = wide ? b.re + b.im * ratio : b.im + b.re * ratio;
-  return wide ? Number<R, P>{(a.re + a.im * ratio) / length, (a.im - a.re * ratio) / length}
-              : Number<R, P>{(a.re * ratio + a.im) / length, (a.im * ratio - a.re) / length};
 }
 
 // n elements divided by a number, by its inverse where that does not overflow.
@@ -431,11 +375,6 @@ int lu(int64_t m, int64_t n, T* matrix, int64_t lda, int* pivots) {
       divide<R, P>(m - k - 1, column + (k + 1) * P, diagonal);
   }
   return info;
-}
-
-template <class R>
-R square_root(R x) {
-  return sizeof(R) == 8 ? static_cast<R>(__builtin_sqrt(x)) : static_cast<R>(__builtin_sqrtf(x));
 }
 
 template <class R, int P, class T>
@@ -550,6 +489,7 @@ void fill(K& k) {
   k.transpose = transpose_elements<R, P>;
   k.hermitian = hermitian<R, P>;
   k.general = general<R, P>;
+  k.similar = similar<R, P>;
 }
 
 }  // namespace
