@@ -178,7 +178,8 @@ Ref<> fit_gradient(PyObject* grad, const Geometry& like, const Node* from, uint3
     if (!broadcasts_to(like, t)) {
       auto got = shape_tuple(t->ndim, t->sizes), wanted = shape_tuple(like.ndim, like.sizes);
       raise(PyExc_RuntimeError,
-            "Function %s returned an invalid gradient at index %u - got %R but expected shape compatible with %R",
+            "Function %s returned an invalid gradient at index %u - got %R but expected shape compatible with %R. "
+            "Return one of the shape of the input.",
             name_of(from), index, got.get(), wanted.get());
     }
     result = sum_to(t, like);
@@ -216,14 +217,15 @@ void check_saved_version(const Tensor* t, uint32_t saved_version, const char* ma
         advice.c_str());
 }
 
-void raise_released() {
+void raise_released(const Node* node) {
   raise(PyExc_RuntimeError,
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
         "been freed). "
         "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
         "retain_graph=True if "
         "you need to backward through the graph a second time or if you need to access saved tensors after calling "
-        "backward.");
+        "backward. It was %s that was met again.",
+        name_of(node));
 }
 
 static PyObject* or_none(PyObject* o) { return o ? o : Py_None; }

@@ -38,7 +38,7 @@ Ref<> fit_gradient(PyObject* grad, const Geometry& like, const Node* from, uint3
 
 // Errors about saved tensors: written to since, or released after a first backward.
 void check_saved_version(const Tensor*, uint32_t saved_version, const char* maker, uint32_t output_nr);
-[[noreturn]] void raise_released();
+[[noreturn]] void raise_released(const Node*);
 
 // A tuple of them, with None for nulls.
 Ref<> tuple_or_none(PyObject* const* items, uint32_t n);

@@ -65,7 +65,9 @@ void backward_function(Node* n, PyObject** grads, PyObject** results, const Need
   Py_ssize_t given = PyTuple_GET_SIZE(value.get());
   while (given > expected && PyTuple_GET_ITEM(value.get(), given - 1) == Py_None) --given;
   if (given != expected)
-    raise(PyExc_RuntimeError, "function %s returned an incorrect number of gradients (expected %zd, got %zd)",
+    raise(PyExc_RuntimeError,
+          "function %s returned an incorrect number of gradients (expected %zd, got %zd). "
+          "Return one for each argument of forward, None where there is none.",
           name_of(n), expected, given);
   uint32_t edge = 0;
   for (Py_ssize_t i = 0; i < expected; ++i) {
@@ -347,7 +349,7 @@ PyObject* saved_tensors(PyObject* self, void*) {
     auto* n = reinterpret_cast<FunctionNode*>(self);
     Fields& f = *n->fields;
     if (f.in_jvp && f.for_forward) return Py_NewRef(f.for_forward.get());
-    if (f.released) raise_released();
+    if (f.released) raise_released(n);
     auto tuple = Ref<>::check(PyTuple_New(static_cast<Py_ssize_t>(f.saved.size())));
     for (size_t i = 0; i < f.saved.size(); ++i) {
       Kept& k = f.saved[i];

@@ -191,7 +191,7 @@ PyObject* register_saved_hooks(PyObject* self, PyObject* args) {
     const Edge history = s.state == Saved::Input ? gradient_edge(s.arg.tensor) : Edge{};
     Ref<> kept = Ref<>::borrow(object(s.arg.tensor));
     Ref<> packed(pack_saved(s.arg.tensor, history, Ref<>::borrow(pack), Ref<>::borrow(unpack)));
-    if (s.state != Saved::Input && s.state != Saved::Result) raise_released();  // by the hook
+    if (s.state != Saved::Input && s.state != Saved::Result) raise_released(n);  // by the hook
     Py_DECREF(kept.get());
     s.arg.object = packed.release();
     s.state = Saved::Packed;
@@ -843,7 +843,7 @@ Arg Machine::unpack(uint8_t index) {
       }
       return list;
     }
-    case Saved::Released: raise_released();
+    case Saved::Released: raise_released(node);
     default: return s.arg;
   }
 }

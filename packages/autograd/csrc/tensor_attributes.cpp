@@ -25,14 +25,18 @@ Ref<> size_list(int ndim, const int64_t* sizes) {
 
 // ---- backward
 
-Ref<> implicit_gradient(const Geometry& t) {
+Ref<> implicit_gradient(const Geometry& t, const Node* maker) {
   if (!std::all_of(t.sizes, t.sizes + t.ndim, [](int64_t n) { return n == 1; }))
     raise(PyExc_RuntimeError,
-          "grad can be implicitly created only for scalar outputs, got a tensor of shape %S. Give its gradient too.",
-          size_list(t.ndim, t.sizes).get());
+          "grad can be implicitly created only for scalar outputs, got a tensor of shape %S from %s. Give its "
+          "gradient too.",
+          size_list(t.ndim, t.sizes).get(), name_of(maker));
   if (is_complex(t.dtype)) {
     const char* name = t.dtype == DType::Complex64 ? "complex64" : "complex128";
-    raise(PyExc_RuntimeError, "grad can be implicitly created only for real scalar outputs but got rushlight.%s", name);
+    raise(PyExc_RuntimeError,
+          "grad can be implicitly created only for real scalar outputs but got rushlight.%s from %s. "
+          "Take its real part, or give its gradient too.",
+          name, name_of(maker));
   }
   auto one = Ref<>::check(api->from_number(1, 0, Kind::Int, t.dtype, t.device));
   if (!t.ndim) return one;
@@ -46,19 +50,19 @@ Ref<> device_object(Device device) {
   return Ref<>::check(api->arg_to_object(a));
 }
 
-Ref<> explicit_gradient(PyObject* grad, const Geometry& t, size_t index) {
+Ref<> explicit_gradient(PyObject* grad, const Geometry& t, size_t index, const Node* maker) {
   Tensor* g = as_tensor(grad);
   if (g->ndim != t.ndim || !std::equal(g->sizes, g->sizes + g->ndim, t.sizes))
     raise(PyExc_RuntimeError,
           "Mismatch in shape: grad_output[%zu] has a shape of torch.Size(%S) and output[%zu] has a shape of "
-          "torch.Size(%S).",
-          index, size_list(g->ndim, g->sizes).get(), index, size_list(t.ndim, t.sizes).get());
+          "torch.Size(%S). Give the output of %s a gradient of its own shape.",
+          index, size_list(g->ndim, g->sizes).get(), index, size_list(t.ndim, t.sizes).get(), name_of(maker));
   if (is_complex(g->dtype) != is_complex(t.dtype))
     raise(PyExc_RuntimeError,
           "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-          "grad_output[%zu] has a "
-          "dtype of %s and output[%zu] has a dtype of %s.",
-          index, name(g->dtype), index, name(t.dtype));
+          "grad_output[%zu] has a dtype of %s and output[%zu] has a dtype of %s. Convert the gradient to the dtype of "
+          "the output of %s.",
+          index, name(g->dtype), index, name(t.dtype), name_of(maker));
   if (g->device != t.device)
     raise(PyExc_RuntimeError,
           "invalid gradient at index %zu - expected device %R but got %R. Move it with .to(output.device).", index,
@@ -106,7 +110,8 @@ struct Pass {
             "requires_grad=True, outside of no_grad.",
             index);
     Geometry like = is_tensor(o) ? geometry_of(as_tensor(o)) : output_geometry(edge);
-    keep.push_back(grad == Py_None ? implicit_gradient(like) : explicit_gradient(grad, like, index));
+    keep.push_back(grad == Py_None ? implicit_gradient(like, edge.node)
+                                   : explicit_gradient(grad, like, index, edge.node));
     roots.push_back({edge, keep.back().get()});
   }
 
@@ -116,7 +121,10 @@ struct Pass {
             "all inputs have to be Tensors or GradientEdges, but got %s. Pass a Tensor or a sequence of Tensors.",
             Py_TYPE(o)->tp_name);
     if (is_tensor(o) && !requires_grad(as_tensor(o)))
-      raise(PyExc_RuntimeError, "One of the differentiated Tensors does not require grad (input %zu).", inputs.size());
+      raise(PyExc_RuntimeError,
+            "One of the differentiated Tensors does not require grad (input %zu). Call requires_grad_() on it before "
+            "it is used.",
+            inputs.size());
     inputs.push_back(edge_of(o));
   }
 };
@@ -144,7 +152,8 @@ void add_roots(Pass& pass, PyObject* tensors, PyObject* grads) {
         raise(PyExc_TypeError, "gradients can be either Tensors or None, but got %s. Pass a Tensor for output %zd.",
               Py_TYPE(g)->tp_name, i);
     if (PyTuple_GET_SIZE(given.get()) != n)
-      raise(PyExc_RuntimeError, "got %zd tensors and %zd gradients", n, PyTuple_GET_SIZE(given.get()));
+      raise(PyExc_RuntimeError, "got %zd tensors and %zd gradients. Give one for each, None for a scalar.", n,
+            PyTuple_GET_SIZE(given.get()));
   }
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* t = PyTuple_GET_ITEM(all.get(), i);
@@ -348,7 +357,7 @@ int set_grad(PyObject* self, PyObject* value, void*) {
     if (g->dtype != t->dtype)
       raise(PyExc_RuntimeError,
             "attempting to assign a gradient with dtype '%s' to a tensor with dtype '%s'. The gradient must match the "
-            "tensor's dtype.",
+            "tensor's dtype: convert it with .to(tensor.dtype).",
             dtype_name(g->dtype), dtype_name(t->dtype));
     if (g->device != t->device)
       raise(PyExc_RuntimeError,

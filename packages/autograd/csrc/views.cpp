@@ -30,7 +30,7 @@ bool of_pairs(DType base, DType view) { return !is_complex(base) && is_complex(v
 void backward_copy_slices(Node* node, PyObject** grads, PyObject** results, const Needs& needs) {
   auto* n = static_cast<CopySlices*>(node);
   if (!grads[0]) return;
-  if (!n->write) raise_released();
+  if (!n->write) raise_released(n);
   // A copy of the gradient in memory laid out as the base's, so that the view's strides apply to it.
   const bool parts = of_parts(n->base->dtype, n->view->dtype), pairs = of_pairs(n->base->dtype, n->view->dtype);
   auto [low, extent] = span_of(*n->base);

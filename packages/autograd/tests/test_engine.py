@@ -67,7 +67,7 @@ def test_a_second_pass_needs_retain_graph_only_where_something_was_saved(leaf):
     z = (x * x).sum()
     z.backward(retain_graph=True)
     z.backward()
-    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time.*MulBackward0"):
         z.backward()
 
 
@@ -156,10 +156,10 @@ def after(x, hook):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda x: (x * 2).backward(), RuntimeError, "only for scalar outputs"),
-        (lambda x: (x * 1j)[:1].backward(), RuntimeError, "only for real scalar outputs"),
-        (lambda x: (x * 2).backward(ones(3)), RuntimeError, "Mismatch in shape"),
-        (lambda x: (x * 2).backward(torch.ones(2, dtype=torch.complex128)), RuntimeError, "Mismatch in dtype"),
+        (lambda x: (x * 2).backward(), RuntimeError, "only for scalar outputs.*MulBackward0. Give"),
+        (lambda x: (x * 1j)[:1].backward(), RuntimeError, "only for real scalar outputs.*SliceBackward0. Take"),
+        (lambda x: (x * 2).backward(ones(3)), RuntimeError, "Mismatch in shape.*MulBackward0"),
+        (lambda x: (x * 2).backward(torch.ones(2, dtype=torch.complex128)), RuntimeError, "Mismatch in dtype.*MulB"),
         (lambda x: (x * 2).backward(1.0), TypeError, "Tensors or None"),
         (lambda x: x.detach().sum().backward(), RuntimeError, "element 0 of tensors does not require grad"),
         (lambda x: grad(x.sum(), ones(2)), RuntimeError, "One of the differentiated Tensors does not require grad"),
@@ -170,7 +170,7 @@ def after(x, hook):
         (lambda x: Variable([1.0]), TypeError, "Variable data has to be a tensor, but got list"),
         (lambda x: grad(x.sum(), []), RuntimeError, "`inputs` argument to `grad\\(\\)` cannot be empty"),
         (lambda x: x.sum().backward(inputs=[]), RuntimeError, "cannot be empty"),
-        (lambda x: backward([x.sum(), x.sum()], [ones(())]), RuntimeError, "got 2 tensors and 1 gradients"),
+        (lambda x: backward([x.sum(), x.sum()], [ones(())]), RuntimeError, "got 2 tensors and 1 gradients. Give"),
         (lambda x: torch.add(x, x, out=ones(2)), RuntimeError, "don't support automatic differentiation"),
         (lambda x: setattr(x * 2, "requires_grad", False), RuntimeError, "only change requires_grad flags of leaf"),
         (lambda x: torch.arange(3).requires_grad_(), RuntimeError, "only Tensors of floating point"),
