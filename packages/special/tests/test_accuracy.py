@@ -69,12 +69,16 @@ def test_units_in_the_last_place(name, dtype):
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize("kind", ["j", "y"])
 def test_bessel_functions_beside_their_amplitude(kind, order):
-    x = points(1e-3, 1e3)
+    x = np.append(points(1e-3, 1e3), [5.088716961575577, 178.0482846917506, 4e8])
     function = mp.besselj if kind == "j" else mp.bessely
     with mp.workdps(50):
-        exact = np.array([float(function(order, mp.mpf(float(value)))) for value in x])
-    result = getattr(SPECIAL, f"bessel_{kind}{order}")(torch.from_numpy(x)).numpy()
-    assert (np.abs(result - exact) <= 1e-15 * np.maximum(np.abs(exact), np.sqrt(1 / x))).all()
+        exact = [function(order, mp.mpf(float(value))) for value in x]
+        result = getattr(SPECIAL, f"bessel_{kind}{order}")(torch.from_numpy(x)).numpy()
+        error = ulps(result, exact)
+    beside = np.abs(np.array(exact, dtype=float)) * np.sqrt(np.abs(x))
+    # Beyond 8 the phase has digits to spare.
+    assert error[beside > np.where(np.abs(x) > 8, 0.02, 0.25)].max() <= 4
+    assert (error * np.minimum(beside, 1)).max() <= 4
 
 
 @pytest.mark.parametrize(("a_range", "x_range"), [((1e-3, 20), None), ((20, 2000), None), ((1e-3, 3), (1e-3, 5))])

@@ -129,20 +129,14 @@ def phase(order: int, x: mpf) -> mpf:
     return x - (2 * order + 1) * mp.pi / 4
 
 
-def hankel_p(order: int) -> Function:
-    """sqrt(pi x / 2) (J cos + Y sin) of the phase, DLMF 10.17.3."""
-    return lambda x: (
-        mp.sqrt(mp.pi * x / 2)
-        * (mp.besselj(order, x) * mp.cos(phase(order, x)) + mp.bessely(order, x) * mp.sin(phase(order, x)))
-    )
+def modulus_and_phase(value: Callable[[mpf], tuple[mpf, mpf]], scale: Function, start: Function) -> list[Function]:
+    """Of value(x) = modulus (cos, sin) of a phase: modulus times `scale`, and x times the phase less `start`."""
 
+    def turned(x: mpf) -> mpf:
+        with mp.extradps(20):
+            return mp.arg(mp.mpc(*value(x)) * mp.expj(-start(x))) * x
 
-def hankel_q(order: int) -> Function:
-    return lambda x: (
-        x
-        * mp.sqrt(mp.pi * x / 2)
-        * (mp.bessely(order, x) * mp.cos(phase(order, x)) - mp.besselj(order, x) * mp.sin(phase(order, x)))
-    )
+    return [lambda x: mp.hypot(*value(x)) * scale(x), turned]
 
 
 def tables() -> Iterable[tuple[str, list[Segment]]]:
@@ -206,11 +200,11 @@ def tables() -> Iterable[tuple[str, list[Segment]]]:
             f"kJ{order}",
             spaced(lambda x, n=order: mp.besselj(n, x) / x**n if x > 1e-25 else mpf(1) / 2**n, 0, 8, 16),
         )
-        yield f"kP{order}", spaced(limit(hankel_p(order), lambda y: mpf(1)), 0, far, 1)
-        yield (
-            f"kQ{order}",
-            spaced(limit(hankel_q(order), lambda y, n=order: (mpf(4 * n * n) - 1) / 8), 0, far, 1),
+        modulus, turned = modulus_and_phase(  # DLMF 10.18
+            lambda x, n=order: (mp.besselj(n, x), mp.bessely(n, x)), sqrt, lambda x, n=order: phase(n, x)
         )
+        yield f"kModulus{order}", spaced(limit(modulus, lambda y: sqrt(2 / pi)), 0, far, 1)
+        yield f"kPhase{order}", spaced(limit(turned, lambda y, n=order: (mpf(4 * n * n) - 1) / 8), 0, far, 1)
 
     def y0_regular(x: mpf) -> mpf:
         x = max(x, mpf(10) ** -15)
@@ -221,8 +215,9 @@ def tables() -> Iterable[tuple[str, list[Segment]]]:
             x = max(x, mpf(10) ** -15)
             return (mp.bessely(1, x) - 2 / pi * (log(x) * mp.besselj(1, x) - 1 / x)) / x
 
-    yield "kY0", spaced(y0_regular, 0, 8, 16)
-    yield "kY1", spaced(y1_regular, 0, 8, 16)
+    # from 2 on themselves, since there what the logarithm multiplies cancels
+    yield "kY0", spaced(y0_regular, 0, 2, 4) + spaced(lambda x: mp.bessely(0, x), 2, 8, 12)
+    yield "kY1", spaced(y1_regular, 0, 2, 4) + spaced(lambda x: mp.bessely(1, x), 2, 8, 12)
 
     # gamma: log(gamma) / ((x - 1) (x - 2)) below 8, then the rest of Stirling's formula, times x
     def gamma_near(x: mpf) -> mpf:
@@ -291,27 +286,20 @@ def tables() -> Iterable[tuple[str, list[Segment]]]:
             spaced(limit(decay, lambda y, d=derivative: (-1) ** d / (2 * sqrt(pi))), 0, 0.1875, 6),
         )
 
-        def parts(z: mpf, d: int = derivative) -> tuple[mpf, mpf]:
+        def oscillating(z: mpf, d: int = derivative) -> tuple[mpf, mpf]:
             x = (3 * z / 2) ** (mpf(2) / 3)
-            scale = x ** (mpf(1) / 4 - mpf(d) / 2)
-            a, b = mp.airyai(-x, derivative=d) * scale, mp.airybi(-x, derivative=d) * scale
-            if d:
-                a, b = b, -a
-            s, c = mp.sin(z + pi / 4), mp.cos(z + pi / 4)
-            return a * s + b * c, (b * s - a * c) * z
+            a, b = mp.airyai(-x, derivative=d), mp.airybi(-x, derivative=d)
+            return (b, a) if d else (a, -b)
 
-        yield (
-            f"kAiryP{derivative}",
-            spaced(limit(lambda z, p=parts: p(z)[0], lambda y: 1 / sqrt(pi)), 0, 0.0664, 2),
+        modulus, turned = modulus_and_phase(
+            oscillating,
+            lambda z, d=derivative: (3 * z / 2) ** ((mpf(1) / 4 - mpf(d) / 2) * 2 / 3),
+            lambda z: z - pi / 4,
         )
+        yield f"kAiryModulus{derivative}", spaced(limit(modulus, lambda y: 1 / sqrt(pi)), 0, 0.0664, 2)
         yield (
-            f"kAiryQ{derivative}",
-            spaced(
-                limit(lambda z, p=parts: p(z)[1], lambda y, d=derivative: (-mpf(7) if d else mpf(5)) / 72 / sqrt(pi)),
-                0,
-                0.0664,
-                2,
-            ),
+            f"kAiryPhase{derivative}",
+            spaced(limit(turned, lambda y, d=derivative: (mpf(7) if d else -mpf(5)) / 72), 0, 0.0664, 2),
         )
 
 

@@ -17,6 +17,7 @@ namespace {
 #define RL_MEMBER inline __attribute__((always_inline))
 
 constexpr double kPi = 3.141592653589793238462643383279502884;
+constexpr double kQuarterPiRest = 3.061616997868383e-17;  // of pi / 4 less its double
 constexpr double kSqrtPi = 1.772453850905516027298167483341145183;
 constexpr double kSqrt2 = 1.414213562373095048801688724209698079;
 constexpr double kInf = vm::Real<double>::kInf;
@@ -157,15 +158,23 @@ RL_INLINE Sum2 product2(double x, double y) {
 struct SinCos {
   double sin, cos;
 };
-// kHuge: by the C library, for what our own reduction does not reach.
+// Of x - pi / 4 + rest, for a rest that is small. kHuge: by the C library, for what our own reduction does not reach.
 template <bool kHuge>
-RL_INLINE SinCos sin_cos(double x) {
-  if constexpr (kHuge) return {::sin(x), ::cos(x)};
-  const auto t = vm::trig_reduced(x);
-  const double s = vm::sin_core(t.r, t.tail), c = vm::cos_core(t.r, t.tail);
-  const bool odd = t.n & 1;
-  const auto flip = [](double v, uint64_t n) { return vm::from_bits<double>(vm::bits(v) ^ ((n & 2) << 62)); };
-  return {flip(odd ? c : s, t.n), flip(odd ? s : c, t.n + 1)};
+RL_INLINE SinCos sin_cos_less_eighth(double x, double rest) {
+  if constexpr (kHuge) {
+    const double s = (::sin(x) - ::cos(x)) / kSqrt2, c = (::sin(x) + ::cos(x)) / kSqrt2;
+    const double rs = ::sin(rest), rc = ::cos(rest);
+    return {s * rc + c * rs, c * rc - s * rs};
+  }
+  auto t = vm::trig_reduced(x);
+  const bool negative = t.r < 0;
+  const double eighth = negative ? -kPi / 4 : kPi / 4, less = t.r - eighth, part = less - t.r;
+  const double lost = (t.r - (less - part)) - (eighth + part);
+  const double sum = less + rest, added = sum - less;
+  t.tail += ((less - (sum - added)) + (rest - added)) + (lost - (negative ? -kQuarterPiRest : kQuarterPiRest));
+  t.r = sum;
+  t.n -= negative;
+  return {vm::quadrant(t, t.n), vm::quadrant(t, t.n + 1)};
 }
 
 // sin and cos of pi x without the sign that the whole part gives, for the distance to the nearest integer.

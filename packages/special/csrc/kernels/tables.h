@@ -71,32 +71,32 @@ extern const Table<16, 11, 16> kJ0Double;
 extern const Table<16, 7, 16> kJ0Single;
 template <class T>
 inline constexpr const auto& kJ0 = for_type<T>(kJ0Double, kJ0Single);
-extern const Table<1, 14, 1> kP0Double;
-extern const Table<1, 6, 1> kP0Single;
+extern const Table<1, 14, 1> kModulus0Double;
+extern const Table<1, 6, 1> kModulus0Single;
 template <class T>
-inline constexpr const auto& kP0 = for_type<T>(kP0Double, kP0Single);
-extern const Table<1, 17, 1> kQ0Double;
-extern const Table<1, 8, 1> kQ0Single;
+inline constexpr const auto& kModulus0 = for_type<T>(kModulus0Double, kModulus0Single);
+extern const Table<1, 17, 1> kPhase0Double;
+extern const Table<1, 8, 1> kPhase0Single;
 template <class T>
-inline constexpr const auto& kQ0 = for_type<T>(kQ0Double, kQ0Single);
+inline constexpr const auto& kPhase0 = for_type<T>(kPhase0Double, kPhase0Single);
 extern const Table<16, 11, 16> kJ1Double;
 extern const Table<16, 7, 16> kJ1Single;
 template <class T>
 inline constexpr const auto& kJ1 = for_type<T>(kJ1Double, kJ1Single);
-extern const Table<1, 14, 1> kP1Double;
-extern const Table<1, 7, 1> kP1Single;
+extern const Table<1, 14, 1> kModulus1Double;
+extern const Table<1, 7, 1> kModulus1Single;
 template <class T>
-inline constexpr const auto& kP1 = for_type<T>(kP1Double, kP1Single);
-extern const Table<1, 16, 1> kQ1Double;
-extern const Table<1, 8, 1> kQ1Single;
+inline constexpr const auto& kModulus1 = for_type<T>(kModulus1Double, kModulus1Single);
+extern const Table<1, 17, 1> kPhase1Double;
+extern const Table<1, 8, 1> kPhase1Single;
 template <class T>
-inline constexpr const auto& kQ1 = for_type<T>(kQ1Double, kQ1Single);
-extern const Table<16, 12, 16> kY0Double;
+inline constexpr const auto& kPhase1 = for_type<T>(kPhase1Double, kPhase1Single);
+extern const Table<16, 13, 16> kY0Double;
 extern const Table<16, 8, 16> kY0Single;
 template <class T>
 inline constexpr const auto& kY0 = for_type<T>(kY0Double, kY0Single);
-extern const Table<16, 11, 16> kY1Double;
-extern const Table<16, 7, 16> kY1Single;
+extern const Table<16, 14, 16> kY1Double;
+extern const Table<16, 8, 16> kY1Single;
 template <class T>
 inline constexpr const auto& kY1 = for_type<T>(kY1Double, kY1Single);
 extern const Table<32, 13, 32> kGammalnDouble;
@@ -123,14 +123,14 @@ extern const Table<6, 9, 16> kAiryDecay0Double;
 extern const Table<6, 4, 16> kAiryDecay0Single;
 template <class T>
 inline constexpr const auto& kAiryDecay0 = for_type<T>(kAiryDecay0Double, kAiryDecay0Single);
-extern const Table<2, 9, 2> kAiryP0Double;
-extern const Table<2, 5, 2> kAiryP0Single;
+extern const Table<2, 9, 2> kAiryModulus0Double;
+extern const Table<2, 5, 2> kAiryModulus0Single;
 template <class T>
-inline constexpr const auto& kAiryP0 = for_type<T>(kAiryP0Double, kAiryP0Single);
-extern const Table<2, 10, 2> kAiryQ0Double;
-extern const Table<2, 5, 2> kAiryQ0Single;
+inline constexpr const auto& kAiryModulus0 = for_type<T>(kAiryModulus0Double, kAiryModulus0Single);
+extern const Table<2, 10, 2> kAiryPhase0Double;
+extern const Table<2, 5, 2> kAiryPhase0Single;
 template <class T>
-inline constexpr const auto& kAiryQ0 = for_type<T>(kAiryQ0Double, kAiryQ0Single);
+inline constexpr const auto& kAiryPhase0 = for_type<T>(kAiryPhase0Double, kAiryPhase0Single);
 extern const Table<48, 12, 48> kAiry1Double;
 extern const Table<48, 8, 48> kAiry1Single;
 template <class T>
@@ -139,14 +139,14 @@ extern const Table<6, 9, 16> kAiryDecay1Double;
 extern const Table<6, 4, 16> kAiryDecay1Single;
 template <class T>
 inline constexpr const auto& kAiryDecay1 = for_type<T>(kAiryDecay1Double, kAiryDecay1Single);
-extern const Table<2, 9, 2> kAiryP1Double;
-extern const Table<2, 5, 2> kAiryP1Single;
+extern const Table<2, 9, 2> kAiryModulus1Double;
+extern const Table<2, 5, 2> kAiryModulus1Single;
 template <class T>
-inline constexpr const auto& kAiryP1 = for_type<T>(kAiryP1Double, kAiryP1Single);
-extern const Table<2, 10, 2> kAiryQ1Double;
-extern const Table<2, 5, 2> kAiryQ1Single;
+inline constexpr const auto& kAiryModulus1 = for_type<T>(kAiryModulus1Double, kAiryModulus1Single);
+extern const Table<2, 10, 2> kAiryPhase1Double;
+extern const Table<2, 5, 2> kAiryPhase1Single;
 template <class T>
-inline constexpr const auto& kAiryQ1 = for_type<T>(kAiryQ1Double, kAiryQ1Single);
+inline constexpr const auto& kAiryPhase1 = for_type<T>(kAiryPhase1Double, kAiryPhase1Single);
 extern const OctaveTable<double, 15> kErfinvOctavesDouble;
 extern const OctaveTable<float, 8> kErfinvOctavesSingle;
 template <class T>

@@ -286,17 +286,15 @@ struct K1 : KTable {
   }
 };
 
-// DLMF 10.17.3: P, Q / x and sqrt(1 / (pi x)) (sin x, cos x), the phases resolved into sums.
-struct Hankel {
-  double p, q, sum, difference;
-};
+// DLMF 10.18: the modulus, and the phase beside x - pi / 4, or 3 pi / 4 for order 1.
 template <class T, int kOrder, bool kHuge>
-RL_INLINE Hankel hankel(double x, double y) {
-  const SinCos t = sin_cos<kHuge>(x);
-  const double amplitude = vm::sqrt(y / kPi);
-  const double p = kOrder == 0 ? on_segment(kP0<T>, 0, y) : on_segment(kP1<T>, 0, y);
-  const double q = kOrder == 0 ? on_segment(kQ0<T>, 0, y) : on_segment(kQ1<T>, 0, y);
-  return {p, q * y, amplitude * (t.sin + t.cos), amplitude * (t.sin - t.cos)};
+RL_INLINE SinCos waves(double x) {
+  const double y = 1 / x;
+  const double modulus = kOrder == 0 ? on_segment(kModulus0<T>, 0, y) : on_segment(kModulus1<T>, 0, y);
+  const double phase = kOrder == 0 ? on_segment(kPhase0<T>, 0, y) : on_segment(kPhase1<T>, 0, y);
+  const SinCos t = sin_cos_less_eighth<kHuge>(x, phase * y);
+  const double amplitude = x == kInf ? 0 : modulus / vm::sqrt(x);
+  return {amplitude == 0 ? 0 : amplitude * t.sin, amplitude == 0 ? 0 : amplitude * t.cos};
 }
 
 struct JTable {
@@ -310,9 +308,7 @@ struct J0 : JTable {
   }
   template <class T, bool kHuge = false>
   static RL_MEMBER double finish(double, double a, double v) {
-    const Hankel h = hankel<T, 0, kHuge>(a, 1 / a);
-    const double far = a == kInf ? 0 : h.p * h.sum - h.q * h.difference;
-    return a < 8 ? v : far;
+    return a < 8 ? v : waves<T, 0, kHuge>(a).cos;
   }
 };
 
@@ -323,28 +319,22 @@ struct J1 : JTable {
   }
   template <class T, bool kHuge = false>
   static RL_MEMBER double finish(double x, double a, double v) {
-    const Hankel h = hankel<T, 1, kHuge>(a, 1 / a);
-    const double far = a == kInf ? 0 : h.p * h.difference + h.q * h.sum;
-    return a < 8 ? x * v : x < 0 ? -far : far;
+    return a < 8 ? x * v : vm::copysign(1.0, x) * waves<T, 1, kHuge>(a).sin;
   }
 };
 
 template <class T, bool kHuge = false>
 RL_INLINE double y0(double x) {
-  const double y = 1 / x;
-  const Hankel h = hankel<T, 0, kHuge>(x, y);
-  const double far = x == kInf ? 0 : h.p * h.difference + h.q * h.sum;
-  const double near = 2 / kPi * vm::log(x) * on_segment(kJ0<T>, x * 2, x) + on_segment(kY0<T>, x * 2, x);
-  return x < 8 ? near : far;
+  const double v = on_segment(kY0<T>, x * 2, x);
+  const double near = 2 / kPi * vm::log(x) * on_segment(kJ0<T>, x * 2, x) + v, far = waves<T, 0, kHuge>(x).sin;
+  return x < 2 ? near : x < 8 ? v : far;
 }
 template <class T, bool kHuge = false>
 RL_INLINE double y1(double x) {
-  const double y = 1 / x;
-  const Hankel h = hankel<T, 1, kHuge>(x, y);
-  const double far = x == kInf ? 0 : h.q * h.difference - h.p * h.sum;
-  const double regular = x * (2 / kPi * vm::log(x) * on_segment(kJ1<T>, x * 2, x) + on_segment(kY1<T>, x * 2, x));
-  const double near = x == 0 ? -kInf : x > 0 ? regular - 2 / kPi * y : kNan;
-  return x < 8 ? near : far;
+  const double v = on_segment(kY1<T>, x * 2, x);
+  const double regular = x * (2 / kPi * vm::log(x) * on_segment(kJ1<T>, x * 2, x) + v);
+  const double near = x == 0 ? -kInf : x > 0 ? regular - 2 / kPi / x : kNan, far = -waves<T, 1, kHuge>(x).cos;
+  return x < 2 ? near : x < 8 ? v : far;
 }
 
 template <class T, bool kHuge = false>
@@ -364,27 +354,28 @@ RL_INLINE Sum2 airy_phase(double x) {
   return {hi, ((p.hi - 1.5 * hi) + p.lo + x * root_rest) * (2.0 / 3)};
 }
 
-// Ai, or Ai' for kDerivative 1. DLMF 9.7.5, 9.7.6, 9.7.9, 9.7.10 beyond the table.
+// Ai, or Ai' for kDerivative 1. DLMF 9.7.5, 9.7.6 and 9.8 beyond the table.
 template <class T, int kDerivative, bool kHuge = false>
 RL_INLINE double airy(double x) {
   const bool positive = x > 0;
   const double a = positive ? at_most(x, 128.0) : at_most(-x, 1e150), far = a < 4 ? 4 : a;
   Sum2 z = airy_phase(far);
   z.lo = vm::abs(z.lo) < 1 ? z.lo : 0;  // of huge phases no digit is known
-  const double y = 1 / z.hi, root = vm::sqrt(vm::sqrt(far)), scale = kDerivative ? root : 1 / root;
-  const double e = vm::exp(-z.hi);
-  const SinCos t = sin_cos<kHuge>(z.hi);
-  const double s = (t.sin + t.cos * z.lo) / kSqrt2, c = (t.cos - t.sin * z.lo) / kSqrt2;
-  double near, decay, p, q;
+  const double y = 1 / z.hi, root = vm::sqrt(vm::sqrt(far));
+  double near, decay, modulus, phase;
   if constexpr (kDerivative == 0) {
     near = on_segment(kAiry0<T>, (x + 8) * 4, x), decay = on_segment(kAiryDecay0<T>, y * 32, y);
-    p = on_segment(kAiryP0<T>, y / 0.0332, y), q = on_segment(kAiryQ0<T>, y / 0.0332, y);
+    modulus = on_segment(kAiryModulus0<T>, y / 0.0332, y), phase = on_segment(kAiryPhase0<T>, y / 0.0332, y);
   } else {
     near = on_segment(kAiry1<T>, (x + 8) * 4, x), decay = on_segment(kAiryDecay1<T>, y * 32, y);
-    p = on_segment(kAiryP1<T>, y / 0.0332, y), q = on_segment(kAiryQ1<T>, y / 0.0332, y);
+    modulus = on_segment(kAiryModulus1<T>, y / 0.0332, y), phase = on_segment(kAiryPhase1<T>, y / 0.0332, y);
   }
-  const double waves = kDerivative ? p * (s - c) - q * y * (s + c) : p * (s + c) - q * y * (c - s);
-  const double beyond = positive ? decay * (e - e * z.lo) * scale : waves * scale;
+  const SinCos t = sin_cos_less_eighth<kHuge>(z.hi, phase * y + z.lo);
+  const double amplitude = positive ? decay : modulus, wave = kDerivative ? t.sin : t.cos;
+  vm::Exp<double> e = vm::exp_reduced(vm::between(-z.hi, -800.0, 0.0));
+  e.q = vm::madd(1 + e.r + e.q, -z.lo, e.q);
+  const double factor = positive ? vm::scale(vm::exp_fraction(e), e.n) : wave;
+  const double beyond = kDerivative ? amplitude * root * factor : amplitude / root * factor;
   return (x >= -8) & (x < 4) ? near : x == -kInf ? (kDerivative ? kNan : 0) : beyond;
 }
 

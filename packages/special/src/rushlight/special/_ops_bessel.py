@@ -9,7 +9,7 @@ from rushlight.plugin import Op
 
 from ._records import far_slope, library, unary
 
-_SEGMENTS = "polynomials on segments; beyond 8 in 1/x (DLMF 10.17, 10.40)."
+_SEGMENTS = "polynomials on segments; beyond 8 in 1/x (DLMF 10.18, 10.40)."
 
 
 def _i0(name: str, **options: Any) -> Op:
@@ -144,7 +144,7 @@ airy_ai = unary(
     "grad * _airy_ai_prime(self)",
     "rushlight.tensor([0.0, 1.0]) -> tensor([0.3550, 0.1353])",
     array=lambda xp, x: library(x, "airy")(x)[0],
-    source="polynomials on segments of [-8, 4); DLMF 9.7 beyond.",
+    source="polynomials on segments of [-8, 4); DLMF 9.7 and 9.8 beyond.",
 )
 _airy_ai_prime = unary(
     "_airy_ai_prime",
