@@ -255,6 +255,14 @@ def tables() -> Iterable[tuple[str, list[Segment]]]:
         + spaced(limit(digamma_far, lambda y: -mpf(1) / 12), 0, far, 2),
     )
 
+    # (1 / f - pi cot(pi f)) / f in f^2
+    def cotangent_rest(z: mpf) -> mpf:
+        f = sqrt(z)
+        with mp.extradps(40):
+            return (1 / f - pi * mp.cot(pi * f)) / f if z > 1e-20 else pi * pi / 3
+
+    yield "kCotangentRest", spaced(cotangent_rest, 0, 0.25, 1)
+
     def trigamma_far(x: mpf) -> mpf:
         with mp.extradps(40):
             return x * mp.psi(1, x)

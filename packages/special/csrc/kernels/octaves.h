@@ -66,13 +66,22 @@ RL_INLINE __m512i row_of(__m512d x) {
 template <class T>
 using Vector = std::conditional_t<sizeof(T) == 4, __m512, __m512d>;
 
+// As a sum whose second part is small.
 template <class Table, class V>
-RL_INLINE V on_part(const Table& table, __m512i row, V x) {
+RL_INLINE void on_part(const Table& table, __m512i row, V x, V& first, V& second) {
   const V t = x - look_up(table.column[0], row);
   V y = look_up(table.column[Table::coefficients], row);
 #pragma GCC unroll 24
-  for (int k = Table::coefficients - 1; k > 0; --k) y = madd(y, t, look_up(table.column[k], row));
-  return y;
+  for (int k = Table::coefficients - 1; k > 1; --k) y = madd(y, t, look_up(table.column[k], row));
+  const V constant = look_up(table.column[1], row);
+  first = madd(y, t, constant);
+  second = madd(y, t, constant - first);
+}
+template <class Table, class V>
+RL_INLINE V on_part(const Table& table, __m512i row, V x) {
+  V first, second;
+  on_part(table, row, x, first, second);
+  return first;
 }
 
 // factor * exp(-high - low) for 0 <= high < 1000. Of a float's roundings those before the last are made good.

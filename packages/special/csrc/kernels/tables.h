@@ -107,6 +107,10 @@ extern const Table<30, 12, 32> kDigammaDouble;
 extern const Table<30, 7, 32> kDigammaSingle;
 template <class T>
 inline constexpr const auto& kDigamma = for_type<T>(kDigammaDouble, kDigammaSingle);
+extern const Table<1, 15, 1> kCotangentRestDouble;
+extern const Table<1, 9, 1> kCotangentRestSingle;
+template <class T>
+inline constexpr const auto& kCotangentRest = for_type<T>(kCotangentRestDouble, kCotangentRestSingle);
 extern const Table<30, 13, 32> kTrigammaDouble;
 extern const Table<30, 7, 32> kTrigammaSingle;
 template <class T>

@@ -449,9 +449,14 @@ struct Digamma : PsiTable {
     const double core = w >= 8 ? far : ((w - kDigammaRoot) - kDigammaRootRest) * v;
     const double raised = x < 1 ? core - 1 / x : core;
     if constexpr (!kAny) return raised;
-    const double f = fraction(x), angle = kPi * f;
-    const double cotangent = f == 0 ? kNan : kPi * vm::cos(angle) / vm::sin(angle);
-    const double y = x < 0 ? core - cotangent : raised;
+    const double f = fraction(x);
+    // core + f rest - 1 / f, with what each step loses.
+    const double inverse = 1 / f;
+    const Sum2 product = product2(f, on_segment(kCotangentRest<T>, 0, f * f)), one = product2(f, inverse);
+    const double sum = core + product.hi, part = sum - core;
+    const double lost = (core - (sum - part)) + (product.hi - part) + product.lo;
+    const double reflected = (sum - inverse) + (lost - ((1 - one.hi) - one.lo) * inverse);
+    const double y = x < 0 ? f == 0 ? kNan : vm::abs(f) < 0x1p-900 ? -inverse : reflected : raised;
     return x == 0 ? vm::copysign(kInf, -x) : x == -kInf ? kNan : y;
   }
 };
@@ -474,10 +479,16 @@ struct Trigamma : PsiTable {
 
 // ---- Elementary ----
 
+// With what the sum of a logarithm's parts loses.
 template <class T>
 RL_INLINE T entr(T x) {
-  const T y = -x * vm::log(x);
-  return x > 0 ? y : x == 0 ? T(0) : x < 0 ? -vm::Real<T>::kInf : x;
+  using R = vm::Real<T>;
+  const vm::Log<T> a = vm::log_reduced(x);
+  const T whole = a.e * R::kLn2Hi, tail = vm::log_tail(a.f) + a.e * R::kLn2Lo;
+  const T part = a.f - (T(0.5) * a.f * a.f - tail), log = whole + part;
+  const T lost = (whole - log) + part;
+  const T y = x < R::kInf ? vm::madd(-x, log, -x * lost) : -x;
+  return x > 0 ? y : x == 0 ? T(0) : x < 0 ? -R::kInf : x;
 }
 
 // The parameter is eps, minus infinity where it is absent. 2 x - 1 is exact around 1/2, where the result is 0.
@@ -495,8 +506,10 @@ struct Logit {
     using namespace octaves;
     const V eps = filled(*static_cast<const T*>(params), x), half = filled(T(0.5), x);
     const V z = smaller(1 - eps, larger(eps, x)), rest = smaller(z, 1 - z);
-    const V slope = on_part(kLogitOctaves<T>, row_of<1>(rest), rest);
-    result = madd(z, slope, -half * slope);
+    V slope, lost;
+    on_part(kLogitOctaves<T>, row_of<1>(rest), rest, slope, lost);
+    const V less = z - half, missing = z - (less + half);
+    result = madd(less, slope, madd(less, lost, missing * slope));
     return not_at_least(rest, T(sizeof(T) == 8 ? 0x1p-9 : 0x1p-17));
   }
 #endif

@@ -2,6 +2,7 @@
 #include <rushlight/loop.h>
 
 #include "kernels.h"
+#include "pairs.h"
 #include "segments.h"
 
 namespace rl {
@@ -16,33 +17,44 @@ constexpr double kBernoulli[] = {0.083333333333333333,    -0.0013888888888888889
                                  1.3382536530684679e-11,  -3.3896802963225829e-13, 8.5860620562778446e-15,
                                  -2.1748686985580619e-16, 5.5090028283602295e-18,  -1.3954464685812523e-19};
 
+// (a + lost)^-s, for what the steps up to a lost.
+RL_INLINE double power_of(double a, double lost, double s) {
+  const double power = vm::pow_magnitude(a, -s);
+  return lost != 0 ? power - power * (s * lost / a) : power;
+}
+
 // Sum of (q + k)^-s over k >= 0 for s > 1, q > 0, by the formula of Euler and Maclaurin (DLMF 25.11.28): terms until q
 // is large enough for the expansion, or until they no longer count.
 void zeta_sums(const double* s, const double* q, double* out, int64_t n) {
-  double a[kBlock], sum[kBlock], enough[kBlock], term[kBlock];
+  double a[kBlock], lost[kBlock], sum[kBlock], unsummed[kBlock], enough[kBlock], term[kBlock];
   for (int64_t i = 0; i < n; ++i) {
     a[i] = q[i];
+    lost[i] = 0;
     sum[i] = 0;
-    enough[i] = 9 + 0.5 * s[i];
+    unsummed[i] = 0;
+    enough[i] = 9 + 0.8 * s[i];
   }
   for (int64_t open = 1; open != 0;) {
     open = 0;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) term[i] = vm::pow_magnitude(a[i], -s[i]);
+    for (int64_t i = 0; i < n; ++i) term[i] = power_of(a[i], lost[i], s[i]);
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
       const double added = a[i] < enough[i] ? term[i] : 0;
-      sum[i] += added;
+      const Pair total = sum_of(sum[i], added);
+      sum[i] = total.hi;
+      unsummed[i] += total.lo;
       // What is left is less than a term times 1 + a / (s - 1); a is infinite where it no longer counts.
       const double left = added * (1 + a[i] / (s[i] - 1)), next = a[i] + 1;
       const double going = left > sum[i] * 0x1p-56 ? next : kInf;
+      lost[i] += a[i] < enough[i] ? a[i] - (next - 1) : 0;
       a[i] = a[i] < enough[i] ? going : a[i];
       open += a[i] < enough[i] ? 1 : 0;
     }
   }
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    const double power = vm::pow_magnitude(a[i], -s[i]), inverse = 1 / a[i], square = inverse * inverse;
+    const double power = power_of(a[i], lost[i], s[i]), inverse = 1 / a[i], square = inverse * inverse;
     double factor = s[i] * inverse, series = 0.5;
 #pragma GCC unroll 12
     for (int k = 0; k < 12; ++k) {
@@ -50,7 +62,7 @@ void zeta_sums(const double* s, const double* q, double* out, int64_t n) {
       factor *= (s[i] + (2 * k + 1)) * (s[i] + (2 * k + 2)) * square;
     }
     const double rest = power * (a[i] / (s[i] - 1) + series);
-    out[i] = sum[i] + (a[i] < kInf ? rest : 0);
+    out[i] = sum[i] + (unsummed[i] + (a[i] < kInf ? rest : 0));
   }
 }
 
