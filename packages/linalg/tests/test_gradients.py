@@ -221,6 +221,37 @@ def test_functions_of_hermitian_matrices_at_equal_eigenvalues(dtype, values, pow
     assert_close(gradient(loss, a), gradient(direct, a), rtol=1e-8, atol=1e-8)
 
 
+@each_dtype
+@pytest.mark.parametrize(("values", "n"), [([3.0, 2, 2, 1], 4), ([2.0, 2, 2], 3), ([2.0, 2, 1], 5)])
+def test_products_have_no_second_derivative(dtype, values, n):
+    a = spectral(dtype, values, n, len(values))
+    v = random(dtype, *a.shape, seed=3)
+    assert_close(autograd.functional.vhp(rebuilt, a, v)[1], torch.zeros_like(a), rtol=0, atol=1e-6)
+    h = with_eigenvalues(dtype, values)
+
+    def of_eigen(x):
+        w, q = L.eigh((x + x.mH) / 2)
+        return real((weight(x).conj() * (q * w @ q.mH)).sum())
+
+    v = random(dtype, *h.shape, seed=3)
+    assert_close(autograd.functional.vhp(of_eigen, h, v)[1], torch.zeros_like(h), rtol=0, atol=1e-6)
+
+
+@each_dtype
+@pytest.mark.parametrize("power", [2, 3])
+def test_second_derivatives_of_functions_at_multiples_of_the_identity(dtype, power):
+    def loss(x):
+        w, q = L.eigh((x + x.mH) / 2)
+        return real((weight(x).conj() * (q * w**power @ q.mH)).sum())
+
+    def direct(x):
+        return real((weight(x).conj() * L.matrix_power((x + x.mH) / 2, power)).sum())
+
+    a, v = 2 * torch.eye(3, dtype=dtype), random(dtype, 3, 3, seed=3)
+    expected = autograd.functional.vhp(direct, a, v)[1]
+    assert_close(autograd.functional.vhp(loss, a, v)[1], expected, rtol=1e-6, atol=1e-6)
+
+
 def of_matrix(f, a, moves, h):
     """f at a moved by h in some of its elements, in 50 digits."""
     x = mp.matrix(a.tolist())

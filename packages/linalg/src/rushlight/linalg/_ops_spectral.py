@@ -36,8 +36,9 @@ eigh = (
         doc="""Eigenvalues and eigenvectors of Hermitian matrices, A = V diag(L) V^H (LAPACK syevd, heevd).
 
         Where eigenvalues are equal, gradients are right for what does not depend on the choice of their vectors, as
-        long as the gradient does not vanish on the diagonal of that block. Second derivatives need distinct values, but
-        for those of functions of the values alone, see `eigvalsh`.
+        long as the gradient does not vanish on the diagonal of that block. Second derivatives are right there for
+        V diag(L) V^H itself, for projectors onto whole eigenspaces and for functions of the values alone, see
+        `eigvalsh`.
 
         Args:
             A: Tensor (*, n, n), float32, float64 or complex.
@@ -171,13 +172,23 @@ def _in_block(diagonal: Any, size: Any, close: Any) -> Any:
     """
     import rushlight
 
+    d = size.diagonal(0, -2, -1)
+    d = d.real if d.is_complex() else d
     with rushlight.no_grad():
-        d = size.diagonal(0, -2, -1)
-        d = d.real if d.is_complex() else d
         weight, scale = close.to(d.dtype), d.abs().amax(-1, True)
-        d = _over(d, scale)  # whose squares do not overflow
-        top, bottom = (weight @ (diagonal * d).unsqueeze(-1)), (weight @ (d * d).unsqueeze(-1))
-        return _over(_over(top, bottom), scale.unsqueeze(-1))
+        x = _over(d, scale)  # whose squares do not overflow
+        top, bottom = (weight @ (diagonal * x).unsqueeze(-1)), (weight @ (x * x).unsqueeze(-1))
+        ratio = _over(_over(top, bottom), scale.unsqueeze(-1)).squeeze(-1)
+        tiny = x.abs() <= 1e-6
+    if rushlight.is_grad_enabled():  # the derivative of the ratio is that of each value
+        own = (diagonal / d.masked_fill(tiny, 1)).masked_fill(tiny, 0)
+        ratio = ratio + (own - own.detach())
+    return _between(ratio)
+
+
+def _between(x: Any) -> Any:
+    """The means of every two elements."""
+    return (x.unsqueeze(-1) + x.unsqueeze(-2)) / 2
 
 
 # Functions of values alone have second derivatives where values are equal: the derivatives of V g(L) V^H. For an
@@ -268,7 +279,7 @@ def _eigh_grad(values_grad: Any, vectors_grad: Any, values: Any, V: Any, through
     skew = (inner - mH(inner)) / 2
     gap = values.unsqueeze(-2) - values.unsqueeze(-1)
     close = _close(values)
-    noise = 100 * values.shape[-1] * rushlight.finfo(values.dtype).eps
+    noise = 1e4 * values.shape[-1] * rushlight.finfo(values.dtype).eps
     block = close & (skew.detach().abs() <= noise * inner.detach().abs().amax((-2, -1), True))
     block = block | rushlight.eye(values.shape[-1], dtype=rushlight.bool, device=values.device)
     symmetric = (inner + mH(inner)) / 2
@@ -381,8 +392,8 @@ svd = (
 
         Where singular values are equal or zero, gradients are right for what does not depend on the choice of their
         vectors. Where several are exactly 0, the gradients of U and V vanish with them, and what they would say of that
-        block off its diagonal counts as 0. Second derivatives need distinct values, but for those of functions of the
-        values alone, see `svdvals`.
+        block off its diagonal counts as 0. Second derivatives are right at equal values for U diag(S) V^H itself and
+        for functions of the values alone, see `svdvals`.
 
         Args:
             A: Tensor (*, m, n), float32, float64 or complex.
@@ -514,7 +525,7 @@ def _svd_grad(U_grad: Any, S_grad: Any, V_grad: Any, U: Any, S: Any, Vh: Any, th
     gap, sums = S.unsqueeze(-2) - S.unsqueeze(-1), S.unsqueeze(-2) + S.unsqueeze(-1)
     with rushlight.no_grad():
         close = _close(S)
-        noise = 100 * k * rushlight.finfo(S.dtype).eps
+        noise = 1e4 * k * rushlight.finfo(S.dtype).eps
         scale = (left.abs() + right.abs()).amax((-2, -1), True)
         block = close & (P.abs() <= noise * scale)
         block = block | rushlight.eye(k, dtype=rushlight.bool, device=S.device)
@@ -551,9 +562,9 @@ def _inside(diagonal: Any, left: Any, right: Any, S: Any, close: Any, noise: Any
         # A product U f(S) V^H shows in both; without a diagonal its f is taken for the identity.
         both = (left - right).abs() <= noise
         d = left.diagonal(0, -2, -1).abs()
-        silent = ((d <= noise[..., 0]) & (diagonal.abs() <= noise[..., 0])).unsqueeze(-1)
-        ratio = rushlight.where(silent, _over(rushlight.ones_like(S), S).nan_to_num(0, 0, 0).unsqueeze(-1), ratio)
-        ratio = ratio * both
+        speaks = (d > noise[..., 0]) | (diagonal.abs() > noise[..., 0])
+        silent = ~(close & speaks.unsqueeze(-2)).any(-1, True)
+    ratio = rushlight.where(silent, _between((1 / S.masked_fill(S == 0, 1)).masked_fill(S == 0, 0)), ratio) * both
     return ratio * (left + right) / 2
 
 
