@@ -119,6 +119,10 @@ def test_transposed_attributes():
     with pytest.warns(UserWarning, match="deprecated"):
         assert torch.zeros(2, 3, 4).T.shape == (4, 3, 2)
     assert torch.zeros(2, 3, 4).mT.shape == (2, 4, 3)
+    number = torch.tensor(1 + 2j)
+    for name, value in (("mT", 1 + 2j), ("mH", 1 - 2j), ("H", 1 - 2j)):
+        with pytest.warns(UserWarning, match=f"{name} is deprecated on 0-D"):
+            assert getattr(number, name).item() == value
     with pytest.raises(RuntimeError, match="only supported on matrices"):
         torch.zeros(3).mT
 

@@ -201,6 +201,8 @@ def test_dimensions_that_do_not_fit():
         L.norm(torch.ones(2, 2, 2), dim=(0, 1, 2))
     with pytest.raises(RuntimeError, match="2-tuple"):
         torch.norm(torch.ones(2, 2, 2), "nuc")
+    with pytest.raises(RuntimeError, match="2-tuple"):
+        torch.norm(torch.ones(2, 2, 2), "fro", (0, 1, 2))
     with pytest.raises(RuntimeError, match="ind is at most"):
         L.tensorinv(torch.ones(1), 2)
     with pytest.raises(IndexError, match="out of range"):

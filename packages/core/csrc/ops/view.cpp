@@ -1021,6 +1021,12 @@ PyObject* set_part_kernel(Call& c) {
 
 PyObject* swap_last(PyObject* self, const char* attribute, bool matrix_only) {
   Tensor* t = as_tensor(self);
+  if (t->ndim == 0) {
+    const std::string text = std::string("Tensor.") + attribute + " is deprecated on 0-D tensors. Write x or x.conj().";
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError();
+    Arg args[3] = {arg(t), arg(int64_t{-1}), arg(int64_t{-1})};
+    return call(op_transpose.get(), args, 3).release();
+  }
   if (t->ndim < 2 || (matrix_only && t->ndim > 2))
     fail(PyExc_RuntimeError, "tensor.%s is only supported on %s, but got a tensor of %d dimension(s)", attribute,
          matrix_only ? "matrices (2-D tensors)" : "matrices or batches of matrices", t->ndim);

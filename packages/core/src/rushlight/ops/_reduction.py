@@ -597,5 +597,7 @@ def _norm(self: Any, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
             return rushlight.linalg.matrix_norm(matrix, "nuc", tuple(range(self.ndim)) if dim is None else dim, keepdim)
         if p != "fro":
             raise RuntimeError(f"norm: p is a number, 'fro' or 'nuc', got p={p!r}.")
+        if isinstance(dim, (tuple, list)) and len(dim) > 2:
+            raise RuntimeError(f"norm: dim must be a 2-tuple of the dimensions of a matrix for p='fro', got dim={dim}.")
         p = 2
     return vector_norm.operator(self, 2 if p is None else p, dim, keepdim, dtype=dtype)
