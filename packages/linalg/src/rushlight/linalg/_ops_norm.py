@@ -230,7 +230,11 @@ def _matrix(op: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> A
         A = A.to(dtype)
     if name in (1, math.inf):
         along, over = (row, column) if name == 1 else (column, row)
-        result = _extreme(_norm_of(A, 1, along, True), ord > 0, over)
+        sums = _norm_of(A, 1, along, True)
+        if ord > 0 and not A.shape[over]:
+            result = sums.sum(over, True)
+        else:
+            result = sums.amax(over, True) if ord > 0 else sums.amin(over, True)
         return result if keepdim else result.squeeze((row, column))
     if (row, column) != (A.ndim - 2, A.ndim - 1):
         A = A.movedim((row, column), (-2, -1))
@@ -238,18 +242,13 @@ def _matrix(op: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> A
         values = svdvals.operator(A)
     except RuntimeError as error:
         raise renamed(error, op) from None
-    values = values.abs()  # whose gradient is 0 where they are
-    result = values.sum(-1) if name == "nuc" else _extreme(values, ord > 0, -1).squeeze(-1)
+    if records_gradient(A):
+        values = values.abs()  # whose gradient is 0 where they are
+    if name == "nuc" or (ord > 0 and not values.shape[-1]):
+        result = values.sum(-1)
+    else:
+        result = values.amax(-1) if ord > 0 else values.amin(-1)
     return result.unsqueeze(min(row, column)).unsqueeze(max(row, column)) if keepdim else result
-
-
-def _extreme(values: Any, largest: bool, dim: int) -> Any:
-    """The largest along a dimension, which stays, 0 where there is none; or the smallest."""
-    if not largest:
-        return values.amin(dim, True)
-    if values.shape[dim] == 0:
-        return values.sum(dim, True)
-    return values.amax(dim, True)
 
 
 def _norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
@@ -296,11 +295,12 @@ def _cond(A: Any, p: Any) -> Any:
         values = svdvals.operator(A)
         first, last = values[..., 0], values[..., -1]
         ratio = last / first if p == -2 else first / last
-        if not records_gradient(A):
+        if not records_gradient(A) or A.device.type == "meta":
             return ratio
         # Where all values are equal it is at an extreme: the gradient is 0, not that of any two of them.
         reach = 10 * values.shape[-1] * rushlight.finfo(values.dtype).eps
-        return rushlight.where((first - last <= reach * first) & (first > 0), 1, ratio)
+        equal = ratio.detach() >= 1 - reach if p == -2 else ratio.detach() <= 1 + reach
+        return ratio.masked_fill(equal, 1) if bool(equal.any()) else ratio
     check_square(f"linalg.cond(ord={p})", A)
     with rushlight.no_grad():  # a power of two, so that products of norms and of gradients stay in range
         scale = A.abs().amax((-2, -1), True).log2().floor().nan_to_num(0, 0, 0).exp2()

@@ -92,8 +92,8 @@ eigvalsh = (
         exact=True,
         doc="""Eigenvalues of Hermitian matrices, ascending (LAPACK syevd, heevd).
 
-        Functions that are smooth in A, as sums over the values, have their second derivatives also where values are
-        equal.
+        Functions that are smooth in A, as sums over the values, have their second derivatives, by two backward passes,
+        also where values are equal.
 
         Args:
             A: Tensor (*, n, n), float32, float64 or complex.
@@ -461,8 +461,8 @@ svdvals = (
         exact=True,
         doc="""Singular values, descending (LAPACK gesdd).
 
-        Functions that are smooth in A, as sums of even powers, have their second derivatives also where values are
-        equal, and those of square A where they are zero.
+        Functions that are smooth in A, as sums of even powers, have their second derivatives, by two backward passes,
+        also where values are equal, and those of square A where they are zero.
 
         Args:
             A: Tensor (*, m, n), float32, float64 or complex.
