@@ -154,7 +154,14 @@ BY_PIECES = {
 }
 # Tested as part of the functions above, or of which names.
 PARTS = {
-    *("_atan_backward", "_asinh_backward", "_one_minus_square", "_sigmoid_backward", "_tanh_backward"),
+    *(
+        "_asin_backward",
+        "_atan_backward",
+        "_asinh_backward",
+        "_one_minus_square",
+        "_sigmoid_backward",
+        "_tanh_backward",
+    ),
     *("nn::gelu_exact", "nn::gelu_exact_backward", "nn::gelu_tanh_backward"),
     *("nn::logistic", "nn::log_sigmoid", "nn::mish_backward", "nn::silu_backward", "pow.Scalar", "pow.Tensor_Scalar"),
     *("special::_airy_ai_prime", "special::_logit_backward", "special::_polygamma"),

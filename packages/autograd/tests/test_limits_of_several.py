@@ -293,6 +293,14 @@ CORE = {
     "_sigmoid_backward": Case(
         lambda g, y: (y * (1 - y), g * (1 - 2 * y), 0, 1 - 2 * y, -2 * g), points=OF_GRADS, atol=3e-16
     ),
+    "_asin_backward": Case(
+        slope_of(
+            lambda x: 1 / sqrt(1 - x * x),
+            lambda x: x / sqrt(1 - x * x) ** 3,
+            lambda x: (1 + 2 * x * x) / sqrt(1 - x * x) ** 5,
+        ),
+        points=[(g, x) for g, x in OF_GRADS if abs(x) < 1],
+    ),
     "_atan_backward": Case(
         slope_of(
             lambda x: 1 / (1 + x * x),

@@ -147,6 +147,7 @@ void fill_gradients(Registrar& ops) {
   ops.binary<Floats>("tanh_backward", [](auto grad, auto y) { return grad * (1 - y * y); });
   ops.binary<Floats>("sigmoid_backward", [](auto grad, auto y) { return grad * (1 - y) * y; });
   ops.unary<Floats>("one_minus_square", [](auto x) { return (1 - x) * (1 + x); });
+  ops.binary<Floats>("asin_backward", [](auto grad, auto x) { return grad / vm::sqrt((1 - x) * (1 + x)); });
   ops.binary<Floats>("atan_backward", [](auto grad, auto x) { return grad / (1 + x * x); });
   ops.binary<Floats>("asinh_backward", [](auto grad, auto x) {
     const auto a = vm::abs(x), bounded = limit(a, decltype(x)(0), decltype(x)(1e9));  // of larger ones 1 is lost

@@ -159,6 +159,19 @@ void fill_complex(LoopTable& table) {
     return decltype(z)(finite_part(z.re, p[0].re, p[1].re, p[2].re), finite_part(z.im, p[0].re, p[1].re, p[2].re));
   });
   ops.unary<Complexes>("one_minus_square", [](auto z) { return (decltype(z)(1) - z) * (decltype(z)(1) + z); });
+  // 1 - z^2 and 1 + z^2 in factors, which neither overflow nor lose the sides of the cuts.
+  ops.binary<Complexes>("asin_backward", [](auto grad, auto z) {
+    using C = decltype(z);
+    return grad / conj(sqrt(C(1 - z.re, -z.im)) * sqrt(C(1 + z.re, z.im)));
+  });
+  ops.binary<Complexes>("atan_backward", [](auto grad, auto z) {
+    using C = decltype(z);
+    return grad / C(1 - z.im, -z.re) / C(1 + z.im, z.re);
+  });
+  ops.binary<Complexes>("asinh_backward", [](auto grad, auto z) {
+    using C = decltype(z);
+    return grad / conj(sqrt(C(1 - z.im, z.re)) * sqrt(C(1 + z.im, -z.re)));
+  });
   ops.binary<Complexes>("tanh_backward", [](auto grad, auto y) { return grad * conj(decltype(y)(1) - y * y); });
   ops.binary<Complexes>("sigmoid_backward", [](auto grad, auto y) { return grad * conj((decltype(y)(1) - y) * y); });
 }

@@ -383,7 +383,7 @@ asin = _unary(
     "asin",
     "Inverse sine, in radians.",
     lambda xp, x: xp.arcsin(x),
-    "grad * conj(rsqrt(_one_minus_square(self)))",
+    "_asin_backward(grad, self)",
     -0.9,
     0.9,
     aliases=("arcsin",),
@@ -392,7 +392,7 @@ acos = _unary(
     "acos",
     "Inverse cosine, in radians.",
     lambda xp, x: xp.arccos(x),
-    "-grad * conj(rsqrt(_one_minus_square(self)))",
+    "-_asin_backward(grad, self)",
     -0.9,
     0.9,
     aliases=("arccos",),
@@ -401,7 +401,7 @@ atan = _unary(
     "atan",
     "Inverse tangent, in radians.",
     lambda xp, x: xp.arctan(x),
-    "grad / conj(self * self + 1) if is_complex(self) else _atan_backward(grad, self)",
+    "_atan_backward(grad, self)",
     -4,
     4,
     aliases=("arctan",),
@@ -420,7 +420,7 @@ asinh = _unary(
     "asinh",
     "Inverse hyperbolic sine.",
     lambda xp, x: xp.arcsinh(x),
-    "grad * conj(rsqrt(self * self + 1)) if is_complex(self) else _asinh_backward(grad, self)",
+    "_asinh_backward(grad, self)",
     -4,
     4,
     aliases=("arcsinh",),
@@ -429,7 +429,7 @@ acosh = _unary(
     "acosh",
     "Inverse hyperbolic cosine.",
     lambda xp, x: xp.arccosh(x),
-    "grad * conj(rsqrt(self - 1) * rsqrt(self + 1))",
+    "grad * conj(rsqrt(self - 1) * rsqrt(self - -1))",  # of differences, which keep the sign of a zero
     1.1,
     4,
     aliases=("arccosh",),
@@ -438,7 +438,7 @@ atanh = _unary(
     "atanh",
     "Inverse hyperbolic tangent.",
     lambda xp, x: xp.arctanh(x),
-    "grad / conj(_one_minus_square(self))",
+    "_atan_backward(grad, self * 1j) if is_complex(self) else grad / _one_minus_square(self)",
     -0.9,
     0.9,
     aliases=("arctanh",),
@@ -515,7 +515,7 @@ angle = _unary(
     "angle",
     "Argument of a complex number; of a real one 0, or pi below zero.",
     lambda xp, x: xp.angle(x),
-    "where(self == 0, 0, grad * (sgn(self) * 1j / abs(self))) if is_complex(self) else zeros_of(self)",
+    "where(self == 0, 0, grad * (1j / conj(where(self == 0, 1, self)))) if is_complex(self) else zeros_of(self)",
     promote="float_real",
     inplace=False,
 )
@@ -704,20 +704,36 @@ _one_minus_square = (
     .grad(self="-2 * grad * conj(self)")
     .samples(unary())
 )
+_asin_backward = (
+    Op(
+        "_asin_backward(Tensor grad_output, Tensor self) -> Tensor",
+        family=pointwise(loop="asin_backward"),
+        method=False,
+        out=False,
+        doc="grad_output / conj(sqrt(1 - self^2)).",
+    )
+    .array(lambda xp, grad, x: grad / xp.conj(xp.sqrt(1 - x) * xp.sqrt(1 + x)))
+    .grad(
+        grad_output="conj(_asin_backward(conj(grad), self))",
+        self="_asin_backward(_asin_backward(_asin_backward(conj(grad) * grad_output * conj(self), self), self), self)",
+    )
+    .samples(lambda make, dtype: (_sample(make(3, 4), make(3, 4, low=-0.9, high=0.9)),))
+)
 _atan_backward = (
     Op(
         "_atan_backward(Tensor grad_output, Tensor self) -> Tensor",
         family=pointwise(loop="atan_backward"),
         method=False,
         out=False,
-        doc="grad_output / (1 + self^2), of real numbers.",
+        doc="grad_output / conj(1 + self^2).",
     )
-    .array(lambda xp, grad, x: grad / (1 + x * x))
+    .array(lambda xp, grad, x: grad / xp.conj(1 + x * x))
     .grad(
-        grad_output="_atan_backward(grad, self)",
-        self="-2 * _atan_backward(grad * grad_output, self) * _inversion(self, 1)",
+        grad_output="conj(_atan_backward(conj(grad), self))",
+        self="-2 * _atan_backward(_atan_backward(conj(grad) * grad_output * conj(self), self), self) "
+        "if is_complex(self) else -2 * _atan_backward(grad * grad_output, self) * _inversion(self, 1)",
     )
-    .samples(lambda make, dtype: () if dtype.is_complex else (_sample(make(3, 4), make(3, 4)),))
+    .samples(lambda make, dtype: (_sample(make(3, 4), make(3, 4)),))
 )
 _asinh_backward = (
     Op(
@@ -725,14 +741,19 @@ _asinh_backward = (
         family=pointwise(loop="asinh_backward"),
         method=False,
         out=False,
-        doc="grad_output / sqrt(1 + self^2), of real numbers.",
+        doc="grad_output / conj(sqrt(1 + self^2)).",
     )
-    .array(lambda xp, grad, x: grad / xp.hypot(x, xp.ones_like(x)))
+    .array(
+        lambda xp, grad, x: (
+            grad / (xp.conj(xp.sqrt(1 + x * x)) if x.dtype.kind == "c" else xp.hypot(x, xp.ones_like(x)))
+        )
+    )
     .grad(
-        grad_output="_asinh_backward(grad, self)",
-        self="-_asinh_backward(grad * grad_output, self) * _inversion(self, 1)",
+        grad_output="conj(_asinh_backward(conj(grad), self))",
+        self="-_asinh_backward(_asinh_backward(_asinh_backward(conj(grad) * grad_output * conj(self), self), self), "
+        "self) if is_complex(self) else -_asinh_backward(grad * grad_output, self) * _inversion(self, 1)",
     )
-    .samples(lambda make, dtype: () if dtype.is_complex else (_sample(make(3, 4), make(3, 4)),))
+    .samples(lambda make, dtype: (_sample(make(3, 4), make(3, 4)),))
 )
 
 # Of the vector (self, other), as long as it may be.
