@@ -156,6 +156,14 @@ def _close(values: Any) -> Any:
     return difference <= reach * (values.unsqueeze(-1).abs() + values.unsqueeze(-2).abs())
 
 
+def _noise(values: Any) -> float:
+    """What rounding leaves of products with vectors that should be 0, relative to their largest."""
+    import rushlight
+
+    eps = float(rushlight.finfo(values.dtype).eps)
+    return max(100 * values.shape[-1] * eps, eps**0.75)
+
+
 def _over(numerator: Any, denominator: Any) -> Any:
     """The quotient, 0 where both are."""
     import rushlight
@@ -220,7 +228,7 @@ def _by_values(left: Any, values_grad: Any, right: Any, values: Any, zero: Any, 
         return (left * values_grad.unsqueeze(-2)) @ right
     with rushlight.no_grad():
         apart = (values_grad.unsqueeze(-1) - values_grad.unsqueeze(-2)).abs()
-        noise = 100 * values.shape[-1] * rushlight.finfo(values.dtype).eps
+        noise = _noise(values)
         alike = apart <= noise * values_grad.abs().unsqueeze(-1)
         first, second = _pair_of_turns(values, _close(values) & alike & alike.mT, separate, left.dtype)
     return (left @ first * values_grad.unsqueeze(-2)) @ (mH(second) @ right) + zero
@@ -279,7 +287,7 @@ def _eigh_grad(values_grad: Any, vectors_grad: Any, values: Any, V: Any, through
     skew = (inner - mH(inner)) / 2
     gap = values.unsqueeze(-2) - values.unsqueeze(-1)
     close = _close(values)
-    noise = 1e4 * values.shape[-1] * rushlight.finfo(values.dtype).eps
+    noise = _noise(values)
     block = close & (skew.detach().abs() <= noise * inner.detach().abs().amax((-2, -1), True))
     block = block | rushlight.eye(values.shape[-1], dtype=rushlight.bool, device=values.device)
     symmetric = (inner + mH(inner)) / 2
@@ -525,7 +533,7 @@ def _svd_grad(U_grad: Any, S_grad: Any, V_grad: Any, U: Any, S: Any, Vh: Any, th
     gap, sums = S.unsqueeze(-2) - S.unsqueeze(-1), S.unsqueeze(-2) + S.unsqueeze(-1)
     with rushlight.no_grad():
         close = _close(S)
-        noise = 1e4 * k * rushlight.finfo(S.dtype).eps
+        noise = _noise(S)
         scale = (left.abs() + right.abs()).amax((-2, -1), True)
         block = close & (P.abs() <= noise * scale)
         block = block | rushlight.eye(k, dtype=rushlight.bool, device=S.device)
@@ -681,9 +689,8 @@ def pinv_grad(grad: Any, P: Any, A: Any) -> Any:
     m, n = A.shape[-2:]
     if not A.numel():
         return mH(grad)
-    with rushlight.no_grad():
-        size = P.abs().amax((-2, -1), True)
-        size = size.clamp(min=rushlight.finfo(size.dtype).tiny)  # P^H P may be out of range where the gradient is not
+    size = P.detach().abs().amax((-2, -1), True)  # P^H P may be out of range where the gradient is not
+    size = size.clamp(min=rushlight.finfo(size.dtype).tiny)
     Ph, Gh = mH(P), mH(grad)
     if m <= n:
         K = Gh @ P
