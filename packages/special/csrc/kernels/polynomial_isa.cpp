@@ -138,47 +138,74 @@ double chebyshev_closed(double x, double n) {
 
 constexpr double highest_sum(Kind k) { return is_chebyshev(k) ? kChebyshevSums : kMaxDegree; }
 
-// Vectors of elements in registers: up to the highest degree, each taken where it is asked for, or of that one degree.
-template <Kind kKind, class X, bool kOne>
+// float is computed in double, double in pairs.
+template <class T>
+using Computed = std::conditional_t<sizeof(T) == 8, Pair, V>;
+
+template <Kind kKind, class X>
+RL_MEMBER X argument_of(V point) {
+  return is_shifted(kKind) ? twice(X(point)) - X(splat(1.0)) : X(point);
+}
+
+template <Kind kKind, class X>
+RL_MEMBER V of_degree(V point, double n) {
+  if (!(n >= 1)) return splat(n == 0 ? 1.0 : n < 0 ? 0.0 : kNan);
+  const X argument = argument_of<kKind, X>(point);
+  X before(splat(1.0)), now = first_degree<kKind>(argument);
+  for (double k = 1; k < n; ++k) {
+    const X following = next_degree<kKind>(argument, k, now, before);
+    before = now;
+    now = following;
+  }
+  return rounded(now);
+}
+
+// All of one degree, at most highest_sum.
+template <Kind kKind, class T>
+void line(T* out, const T* points, double n, int64_t count) {
+  typedef T Cells __attribute__((vector_size(kLanes<double> * sizeof(T))));
+  const auto vector = [&](int64_t i, auto size) {
+    Cells cells{};
+    std::memcpy(&cells, points + i, size);
+    cells = __builtin_convertvector(of_degree<kKind, Computed<T>>(__builtin_convertvector(cells, V), n), Cells);
+    std::memcpy(out + i, &cells, size);
+  };
+  int64_t i = 0;
+  for (; i + kLanes<double> <= count; i += kLanes<double>) vector(i, std::integral_constant<size_t, sizeof(Cells)>());
+  if (i < count) vector(i, static_cast<size_t>(count - i) * sizeof(T));
+}
+
+// Up to the highest degree, each taken where it is asked for.
+template <Kind kKind, class X>
 void sums(double* out, const double* x, const double* n, double highest) {
   for (int64_t i = 0; i < kBlock; i += kLanes<double>) {
-    const V point = load(x + i), degree = load(n + i), one = splat(1.0);
-    const X argument = is_shifted(kKind) ? twice(X(point)) - X(one) : X(point);
+    const V degree = load(n + i), one = splat(1.0);
+    const X argument = argument_of<kKind, X>(load(x + i));
     X before(one), now = first_degree<kKind>(argument);
     V result = degree == 0 ? one : degree == 1 ? rounded(now) : degree < 0 ? V{} : splat(kNan);
     for (double k = 1; k < highest; ++k) {
       const X following = next_degree<kKind>(argument, k, now, before);
       before = now;
       now = following;
-      if constexpr (!kOne) result = degree == k + 1 ? rounded(now) : result;
+      result = degree == k + 1 ? rounded(now) : result;
     }
-    store(out + i, kOne && highest > 1 ? rounded(now) : result);
+    store(out + i, result);
   }
 }
 
 template <Kind kKind, class T>
 void block(T* out, const T* points, const T* degrees, int64_t count) {
-  using X = std::conditional_t<sizeof(T) == 8, Pair, V>;
   constexpr double kSums = highest_sum(kKind);
-  double x[kBlock] = {}, n[kBlock] = {}, result[kBlock];
-  int64_t others = 0;
+  double x[kBlock] = {}, n[kBlock] = {}, result[kBlock], highest = 0;
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) {
     x[i] = points[i];
     n[i] = vm::trunc(static_cast<double>(degrees[i]));
-    others += degrees[i] != degrees[0];
   }
-  if (others == 0) {
-    sums<kKind, X, true>(result, x, n, n[0] <= kSums ? n[0] : 0);
-  } else {
-    double highest = 0;
-    for (int64_t i = 0; i < count; ++i) highest = n[i] > highest && n[i] <= kSums ? n[i] : highest;
-    sums<kKind, X, false>(result, x, n, highest);
-  }
-  if (is_chebyshev(kKind) && (others != 0 || n[0] > kSums)) {
-    for (int64_t i = 0; i < count; ++i) {
-      if (n[i] > kSums) result[i] = chebyshev_closed<kKind>(is_shifted(kKind) ? 2 * x[i] - 1 : x[i], n[i]);
-    }
+  for (int64_t i = 0; i < count; ++i) highest = n[i] > highest && n[i] <= kSums ? n[i] : highest;
+  sums<kKind, Computed<T>>(result, x, n, highest);
+  for (int64_t i = 0; is_chebyshev(kKind) && i < count; ++i) {
+    if (n[i] > kSums) result[i] = chebyshev_closed<kKind>(is_shifted(kKind) ? 2 * x[i] - 1 : x[i], n[i]);
   }
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(result[i]);
@@ -194,6 +221,10 @@ void dense(char* out, const char* const* in, int64_t n, const void*) {
 
 template <Kind kKind, class T>
 void run(char* const* data, const int64_t* strides, int64_t n, const void* params) {
+  const int64_t size = sizeof(T);
+  const double degree = vm::trunc(static_cast<double>(*reinterpret_cast<const T*>(data[2])));
+  if (strides[0] == size && strides[1] == size && strides[2] == 0 && !(degree > highest_sum(kKind)))
+    return line<kKind>(reinterpret_cast<T*>(data[0]), reinterpret_cast<const T*>(data[1]), degree, n);
   static constexpr Plan kPlan{dense<kKind, T>, 1, 2, {cell_of<T>(), cell_of<T>(), cell_of<T>()}};
   run_plan(kPlan, data, strides, n, params);
 }
