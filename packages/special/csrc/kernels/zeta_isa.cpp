@@ -134,7 +134,8 @@ void polygamma_dense(char* out, const char* const* in, int64_t count, const void
       // Where the factorial overflows its product with a small sum need not.
       const double product =
           factorial < kInf ? factorial * y[k] : ::copysign(::exp(log_factorial + ::log(::fabs(y[k]))), y[k]);
-      reinterpret_cast<T*>(out)[i + k] = static_cast<T>(sign * product);
+      // From the left of 0 every order tends to infinity.
+      reinterpret_cast<T*>(out)[i + k] = static_cast<T>(x[k] == 0 && ::copysign(1, x[k]) < 0 ? kInf : sign * product);
     }
   }
 }

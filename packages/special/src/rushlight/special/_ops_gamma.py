@@ -75,7 +75,8 @@ polygamma = (
             input: Real tensor of any shape.
 
         Returns:
-            Tensor of the same shape; integers and bool give the default float dtype.
+            Tensor of the same shape; integers and bool give the default float dtype. Infinite at 0 and the negative
+            integers, there with the sign that it has on their right.
 
         Raises:
             RuntimeError: n is negative.

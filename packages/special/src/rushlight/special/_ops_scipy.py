@@ -334,6 +334,7 @@ _function(
     "Spence's function, the integral of log(t) / (1 - t) from 1 to x.",
     {"x": (0.1, 4.0)},
     "rushlight.tensor([0.0, 2.0]) -> tensor([ 1.6449, -0.8225])",
+    array=lambda xp, x: xp.where(x == xp.inf, -xp.inf, host("spence")(xp, x)),
     x=lambda grad, x: grad * _spence_slope(x),
 )
 _function(
