@@ -36,6 +36,7 @@ FUNCTIONS = {
     "gammaln": (mp.loggamma, 1e-30, 1e6, 4),
     "digamma": (mp.digamma, 1e-30, 1e6, 2),
     "entr": (lambda x: -x * mp.log(x), 1e-30, 1e3, 1),
+    "exp2": (lambda x: mp.power(2, x), -1020, 1020, 1),
     "logit": (lambda x: mp.log(x / (1 - x)), 1e-30, 1 - 1e-9, 2),
 }
 
@@ -110,6 +111,19 @@ def test_spherical_harmonics_next_to_the_poles(dtype):
         expected = np.array([float(part(complex(value))) for value in exact])
         size = np.array([float(abs(value)) for value in exact])
         assert (np.abs(part(found) - expected) <= 2 * limits.eps * size + limits.smallest_subnormal).all()
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize(("dtype", "least"), [(np.float64, 708), (np.float32, 87.3)])
+def test_softmax_of_large_differences(dtype, least, dim):
+    random = np.random.default_rng(0)
+    x = np.exp(random.uniform(-7, 6, (60, 2)))
+    x[:, 1] = x[:, 0] - random.uniform(0, least, 60)
+    x = x.astype(dtype)
+    with mp.workdps(50):
+        exact = [1 / (1 + mp.exp(mp.mpf(float(a)) - mp.mpf(float(b)))) for a, b in x]
+        found = SPECIAL.softmax(torch.from_numpy(x if dim else x.T.copy()), dim).numpy()
+        assert ulps(found[:, 1] if dim else found[1], exact).max() <= (4 if dtype is np.float64 else 2)
 
 
 def test_box_cox_next_to_its_zeros():

@@ -41,10 +41,24 @@ T fold(int64_t n, T start, Merge merge, F f) {
   return merged<kLanes / 2>(lanes, merge);
 }
 
-// e^x for x <= 0, and 0 where that is no normal number.
+// Where e^x is no normal number any more.
 template <class T>
-RL_INLINE T weight(T x) {
-  return x < vm::Real<T>::kExpSubnormal ? T(0) : vm::exp<0, true>(x);
+constexpr T kLeast = sizeof(T) == 4 ? T(-87.33654) : T(-708.3964185322641);
+
+// What x - shift loses by rounding, for d = x - shift: nothing where d is not finite.
+template <class V>
+RL_INLINE V lost_by(V d, V x, V shift) {
+  const V part = d - x;
+  return (x - (d - part)) - (shift + part);
+}
+
+// e^(x - shift) for x <= shift, and 0 where that is no normal number.
+template <class T>
+RL_INLINE T weight(T x, T shift) {
+  const T d = x - shift;
+  const bool some = d >= kLeast<T>;
+  const T y = vm::exp<0, true>(some ? d : T(0)), weighted = y + y * lost_by(d, x, shift);
+  return some ? weighted : d != d ? d : T(0);
 }
 
 #if defined(__AVX512F__)
@@ -71,12 +85,14 @@ T largest(const T* x, int64_t n) {
 template <class T>
 T sum_of_exp(const T* x, T shift, int64_t n, T* terms) {
   constexpr int64_t kBlock = 512;  // bounds the rounding of the sums
-  const auto least = tabled::filled(-vm::Real<T>::kInf), by = tabled::filled(shift);
+  const auto least = tabled::filled(-vm::Real<T>::kInf), by = tabled::filled(shift), one = tabled::filled(T(1));
   auto sum = tabled::filled(T(0));
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     auto part = tabled::filled(T(0));
     each_vector<T>(begin, n - begin < kBlock ? n : begin + kBlock, [&](int64_t i, auto lanes) {
-      const auto term = tabled::exp(tabled::load(x + i, lanes, least) - by, vm::Real<T>::kExpSubnormal);
+      const auto from = tabled::load(x + i, lanes, least), d = from - by;
+      const auto y = tabled::exp(d, kLeast<T>);
+      const auto term = y + y * tabled::smaller(lost_by(d, from, by), one);  // NaN where x is infinite, and y 0
       if (terms != nullptr) tabled::store(terms + i, lanes, term);
       part += term;
     });
@@ -103,7 +119,7 @@ T largest(const T* x, int64_t n) {
 template <class T>
 RL_INLINE void add_terms(const T* x, T shift, int64_t n, T* terms, T* lanes) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) terms[i] = weight(x[i] - shift);
+  for (int64_t i = 0; i < n; ++i) terms[i] = weight(x[i], shift);
   for (int64_t i = 0; i < n; i += kLanes) {
     for (int l = 0; l < kLanes; ++l) lanes[l] += terms[i + l];
   }
@@ -192,13 +208,13 @@ void columns(const T* x, const T* grad, T* out, int64_t n, int64_t stride, int64
     each(n, stride, m, [&](int64_t j, int64_t at) { top[j] = larger(top[j], x[at]); });
     if constexpr (op == Softmax::Softmax) {
       each(n, stride, m, [&](int64_t j, int64_t at) {
-        out[at] = weight(x[at] - top[j]);
+        out[at] = weight(x[at], top[j]);
         sum[j] += out[at];
       });
       for (int64_t j = 0; j < m; ++j) sum[j] = 1 / sum[j];
       each(n, stride, m, [&](int64_t j, int64_t at) { out[at] *= sum[j]; });
     } else if constexpr (op == Softmax::LogSoftmax) {
-      each(n, stride, m, [&](int64_t j, int64_t at) { sum[j] += weight(x[at] - top[j]); });
+      each(n, stride, m, [&](int64_t j, int64_t at) { sum[j] += weight(x[at], top[j]); });
       for (int64_t j = 0; j < m; ++j) sum[j] = vm::log(sum[j]);
       each(n, stride, m, [&](int64_t j, int64_t at) { out[at] = (x[at] - top[j]) - sum[j]; });
     } else {

@@ -123,6 +123,23 @@ struct Tables<double> {
                                                   0x1.c199bdd85529cp+0,
                                                   0x1.d5818dcfba487p+0,
                                                   0x1.ea4afa2a490dap+0};
+  // What rounding left of those, relative to them.
+  alignas(64) static constexpr double kPowerRest[] = {0x0p+0,
+                                                      0x1.79aa65d837b6dp-54,
+                                                      -0x1.01b15eaa59348p-55,
+                                                      0x1.68efde3a8a894p-54,
+                                                      0x1.34d754db0abb6p-55,
+                                                      0x1.59f48a72a4c6dp-55,
+                                                      0x1.690cebb7aafb0p-56,
+                                                      0x1.063e1e21c5409p-54,
+                                                      -0x1.3b3efbf5e2228p-54,
+                                                      -0x1.b32dcb94da51dp-56,
+                                                      0x1.db72fc1f0eab4p-55,
+                                                      0x1.1affc2b91ce27p-56,
+                                                      0x1.c1a7792cb3387p-55,
+                                                      0x1.36eae30af0cb3p-56,
+                                                      0x1.4a385a63d07a7p-56,
+                                                      -0x1.ff7128fd391f0p-55};
   alignas(64) static constexpr double kExp[] = {0x1p-1, 0x1.55555554dd44dp-3, 0x1.55555555194d2p-5,
                                                 0x1.11120af701debp-7, 0x1.6c17bb51f236dp-10};
   alignas(64) static constexpr double kInverse[] = {
@@ -267,7 +284,9 @@ RL_INLINE __m512d exp2(__m512d x) {
   const __mmask8 some = _mm512_cmp_pd_mask(x, _mm512_set1_pd(-1075), _CMP_NLT_UQ);
   x = _mm512_min_pd(_mm512_set1_pd(1500), _mm512_maskz_mov_pd(some, x));
   const __m512d shifted = _mm512_add_pd(x, shift), n = _mm512_sub_pd(shifted, shift);
-  return exp_of_parts(shifted, n, _mm512_mul_pd(_mm512_sub_pd(x, n), _mm512_set1_pd(0x1.62e42fefa39efp-1)), some);
+  const __m512d rest = look_up(Tables<double>::kPowerRest, _mm512_castpd_si512(shifted));
+  const __m512d r = _mm512_fmadd_pd(_mm512_sub_pd(x, n), _mm512_set1_pd(0x1.62e42fefa39efp-1), rest);
+  return exp_of_parts(shifted, n, r, some);
 }
 
 // x = 2^e m with m in [3/4, 3/2), and m = (1 + f) / inverse, where the inverse of a number near 1 is 1.
@@ -448,6 +467,9 @@ RL_INLINE void store(double* to, __mmask8 mask, __m512d value) { _mm512_mask_sto
 
 RL_INLINE __m512 filled(float value) { return _mm512_set1_ps(value); }
 RL_INLINE __m512d filled(double value) { return _mm512_set1_pd(value); }
+// y where one is NaN.
+RL_INLINE __m512 smaller(__m512 x, __m512 y) { return _mm512_min_ps(x, y); }
+RL_INLINE __m512d smaller(__m512d x, __m512d y) { return _mm512_min_pd(x, y); }
 RL_INLINE __m512 larger(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }  // b where a is NaN
 RL_INLINE __m512d larger(__m512d a, __m512d b) { return _mm512_max_pd(a, b); }
 RL_INLINE float largest(__m512 a) { return _mm512_reduce_max_ps(a); }
