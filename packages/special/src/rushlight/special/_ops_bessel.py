@@ -70,7 +70,7 @@ modified_bessel_k1 = unary(
     "modified_bessel_k1",
     "Modified Bessel function of the second kind, order 1; NaN below zero, infinite at it.",
     (0.1, 9),
-    "-grad * (modified_bessel_k0(self) + result / self)",
+    "-grad * (modified_bessel_k0(self) + result / abs(self))",
     "rushlight.tensor([0.0, 2.0]) -> tensor([   inf, 0.1399])",
     scipy="k1",
     source="DLMF 10.31 below 1, polynomials in 1/x beyond.",
@@ -79,7 +79,7 @@ scaled_modified_bessel_k0 = unary(
     "scaled_modified_bessel_k0",
     "Scaled modified Bessel function exp(x) K0(x).",
     (0.1, 9),
-    lambda grad, self, result: grad * _scaled_slope(self, result - scaled_modified_bessel_k1.operator(self), _K0E),
+    lambda grad, self, result: grad * _scaled_slope(self, _k0e_slope(self, result), _K0E),
     "rushlight.tensor([0.0, 1000.0]) -> tensor([   inf, 0.0396])",
     scipy="k0e",
 )
@@ -88,7 +88,7 @@ scaled_modified_bessel_k1: Op = unary(
     "Scaled modified Bessel function exp(x) K1(x).",
     (0.1, 9),
     lambda grad, self, result: (
-        grad * _scaled_slope(self, result * (1 - 1 / self) - scaled_modified_bessel_k0.operator(self), _K1E)
+        grad * _scaled_slope(self, result * (1 - 1 / self.abs()) - scaled_modified_bessel_k0.operator(self), _K1E)
     ),
     "rushlight.tensor([0.0, 1000.0]) -> tensor([   inf, 0.0396])",
     scipy="k1e",
@@ -172,9 +172,14 @@ _K1E: list[float] = _hankel(1, 1, math.sqrt(math.pi / 2))
 
 def _scaled_slope(x: Any, near: Any, coefficients: list[float], odd: bool = False) -> Any:
     """The derivative of a scaled function: a difference that cancels far out, where the series serves."""
-    far = x.abs() > 40
+    far = (x.abs() > 40) & ~near.isnan()
     beyond = far_slope(x.abs().where(far, 40), coefficients, 0.5, 1)
     return (beyond * x.sgn() if odd else beyond).where(far, near)
+
+
+def _k0e_slope(x: Any, value: Any) -> Any:
+    # K1 is the larger by far where both overflow.
+    return value.where(x != 0, 0) - scaled_modified_bessel_k1.operator(x)
 
 
 def _i1e_slope(x: Any, value: Any) -> Any:
@@ -199,12 +204,13 @@ def _quotient(x: Any, value: Any, sign: int, scale: Any = 1) -> Any:
 def _spherical_slope(x: Any, value: Any) -> Any:
     # Near 0, where cos(x) - sin(x) / x cancels, by its series; at infinity 0 as well.
     x = x.masked_fill(x.isinf(), 0)
-    z = x * x
+    near = x.abs() < 0.5
+    small = x.where(near, 0)
+    z = small * small
     series = 1.0
     for k in range(6, 0, -1):
         series = 1 - z / (2 * k * (2 * k + 3)) * series
-    near = x.abs() < 0.5
-    return (x * series / -3).where(near, (x.cos() - value) / x.masked_fill(near, 1))
+    return (small * series / -3).where(near, (x.cos() - value) / x.masked_fill(near, 1))
 
 
 OPS = [value for value in globals().values() if isinstance(value, Op)]

@@ -6,8 +6,7 @@ from typing import Any
 
 from rushlight.plugin import COMPOSITE, Op, Sample, pointwise
 
-from ._ops_polynomial import number_like
-from ._records import document, samples, scipy_reference, unary
+from ._records import document, number_like, samples, scipy_reference, unary
 
 expit = unary(
     "expit",

@@ -7,7 +7,8 @@ from typing import Any
 
 from rushlight.plugin import COMPOSITE, Op, Sample, pointwise
 
-from ._records import document, host, samples, scipy_reference, slope, unary
+from ._gamma_rules import gamma_density, gammaincc_slope, zeta_slope
+from ._records import document, host, of_tensors, samples, scipy_reference, unary
 
 gammaln = unary(
     "gammaln",
@@ -187,8 +188,8 @@ gammainc: Op = (
     )
     .array(host("gammainc"))
     .grad(
-        self=lambda grad, self, other: slope(gammainc, 0)(grad, self, other),
-        other=lambda grad, self, other: grad * _density(self, other),
+        self=lambda grad, self, other: -grad * gammaincc_slope(self, other),
+        other=lambda grad, self, other: grad * gamma_density(self, other),
     )
     .samples(samples((0.5, 6), (0.1, 9)), scipy_reference("gammainc"))
 )
@@ -208,15 +209,11 @@ gammaincc: Op = (
     )
     .array(host("gammaincc"))
     .grad(
-        self=lambda grad, self, other: slope(gammaincc, 0)(grad, self, other),
-        other=lambda grad, self, other: -grad * _density(self, other),
+        self=lambda grad, self, other: grad * gammaincc_slope(self, other),
+        other=lambda grad, self, other: -grad * gamma_density(self, other),
     )
     .samples(samples((0.5, 6), (0.1, 9)), scipy_reference("gammaincc"))
 )
-
-
-def _density(a: Any, x: Any) -> Any:
-    return ((a - 1) * x.log() - x - gammaln.operator(a)).exp()
 
 
 zeta: Op = (
@@ -237,7 +234,7 @@ zeta: Op = (
     )
     .array(host("zeta"))
     .grad(
-        self=lambda grad, self, other: slope(zeta, 0, above=1)(grad, self, other),
+        self=of_tensors(lambda grad, self, other: grad * zeta_slope(self, other).where(self >= 1, math.nan)),
         other="-grad * self * zeta(self + 1, other)",
     )
     .samples(samples((1.5, 6), (0.5, 6)), scipy_reference("zeta"))

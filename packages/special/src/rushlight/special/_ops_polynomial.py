@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import rushlight
 from rushlight.plugin import COMPOSITE, Op, Sample, pointwise
 
-from ._records import document
+from ._records import document, number_like
 
 OPS: list[Op] = []
-
-
-def number_like(value: Any, other: Any) -> Any:
-    """A 0-d tensor for a number in the place of a tensor; it weighs no more in promotion than the number."""
-    dtype = other.dtype if other.is_floating_point() else rushlight.get_default_dtype()
-    return rushlight.scalar_tensor(value, dtype=dtype, device=other.device)
+_MAX_DEGREE = 1 << 20
 
 
 def _array_kernel(first: Callable[..., Any], following: Callable[..., Any], shifted: bool) -> Callable[..., Any]:
@@ -25,12 +19,14 @@ def _array_kernel(first: Callable[..., Any], following: Callable[..., Any], shif
     def kernel(xp: Any, x: Any, n: Any) -> Any:
         x = 2 * x - 1 if shifted else x
         n = xp.trunc(xp.asarray(n, dtype=x.dtype))
+        known = n <= _MAX_DEGREE
+        n = xp.where(known, n, -1)
         before, now = xp.ones_like(x + n), first(x) + 0 * n
         result = xp.where(n == 0, before, xp.where(n == 1, now, 0))
         for k in range(1, int(n.max()) if n.size else 0):
             before, now = now, following(x, k, now, before)
             result = xp.where(n == k + 1, now, result)
-        return result
+        return xp.where(known, result, float("nan"))
 
     return kernel
 
@@ -57,7 +53,7 @@ def _polynomial(
     """
     arguments = {
         "input": "The argument x, tensor or number.",
-        "n": "The degree, tensor or number; above 1048576 the result is NaN but for Chebyshev's polynomials.",
+        "n": "The degree, tensor or number, without gradient; above 1048576 the result is NaN but for Chebyshev's.",
     }
     example = f"rushlight.tensor([0.5, 2.0]), 3 -> {printed}"
     doc = document(name, summary, arguments, example, "recurrences, DLMF 18.9; Chebyshev's high degrees by DLMF 18.5.")
@@ -85,30 +81,39 @@ def _chebyshev_step(x: Any, k: int, now: Any, before: Any) -> Any:
     return 2 * x * now - before
 
 
-def _away_from(points: Any, x: Any, quotient: Callable[..., Any], limit: Any) -> Any:
-    """A quotient of x, and its limit at the points where it is 0 / 0."""
-    return limit.where(points, quotient(x.where(~points, 0.5)))
+def _derived(name: str, first: Callable[..., Any], following: Callable[..., Any], factor: Callable[..., Any]) -> Any:
+    """A family with a parameter alpha, whose derivatives are its own at alpha + 1: those of all orders are exact."""
+    op = Op(f"special::{name}(Tensor x, Tensor n, float alpha) -> Tensor", family=pointwise("float"), numbers=True)
+
+    def kernel(xp: Any, x: Any, n: Any, alpha: float) -> Any:
+        if x.dtype.kind == "c":
+            raise NotImplementedError(f'"special::{name}" not implemented for {x.dtype}')
+        steps = _array_kernel(lambda x: first(x, alpha), lambda *args: following(*args, alpha), False)
+        return steps(xp, x, n)
+
+    op.array(kernel).grad(x=lambda grad, x, n, alpha: grad * factor(alpha) * op.operator(x, n - 1, alpha + 1), n=None)
+    op.samples(lambda make, dtype: (Sample((make(3, 4, low=-0.9, high=0.9), n, 1.5)) for n in (0, 1, 2, 5)))
+    OPS.append(op)
+    return op
+
+
+# The derivatives of Legendre's polynomials, of Chebyshev's second kind and of Laguerre's (DLMF 18.9.19, 18.9.23).
+_gegenbauer = _derived(
+    "_gegenbauer",
+    lambda x, alpha: 2 * alpha * x,
+    lambda x, k, now, before, alpha: (2 * (k + alpha) * x * now - (k + 2 * alpha - 1) * before) / (k + 1),
+    lambda alpha: 2 * alpha,
+)
+_laguerre = _derived(
+    "_laguerre",
+    lambda x, alpha: 1 + alpha - x,
+    lambda x, k, now, before, alpha: ((2 * k + 1 + alpha - x) * now - (k + alpha) * before) / (k + 1),
+    lambda alpha: -1,
+)
 
 
 def _u_slope(x: Any, n: Any) -> Any:
-    def quotient(x: Any) -> Any:
-        return ((n + 1) * chebyshev_t(x, n + 1) - x * chebyshev_u(x, n)) / (x * x - 1)
-
-    return _away_from(x.abs() == 1, x, quotient, chebyshev_u(x, n) * x * (n * (n + 2) / 3))
-
-
-def _p_slope(x: Any, n: Any) -> Any:
-    def quotient(x: Any) -> Any:
-        return n * (x * legendre_p(x, n) - legendre_p(x, n - 1)) / (x * x - 1)
-
-    return _away_from(x.abs() == 1, x, quotient, legendre_p(x, n) * x * (n * (n + 1) / 2))
-
-
-def _l_slope(x: Any, n: Any) -> Any:
-    def quotient(x: Any) -> Any:
-        return n * (laguerre_l(x, n) - laguerre_l(x, n - 1)) / x
-
-    return _away_from(x == 0, x, quotient, 0 * x - n)
+    return 2 * _gegenbauer.operator(x, n - 1, 2.0)
 
 
 def _chebyshev(prefix: str, shifted: bool, printed: tuple[str, str, str, str]) -> tuple[Callable[..., Any], ...]:
@@ -162,19 +167,19 @@ hermite_he: Callable[..., Any] = _polynomial(
     lambda x, n: n * hermite_he(x, n - 1),
     "tensor([-1.3750,  2.0000])",
 )
-laguerre_l: Callable[..., Any] = _polynomial(
+_polynomial(
     "laguerre_polynomial_l",
     "Laguerre polynomial.",
     lambda x: 1 - x,
     lambda x, k, now, before: ((2 * k + 1 - x) * now - k * before) / (k + 1),
-    _l_slope,
+    lambda x, n: -_laguerre.operator(x, n - 1, 1.0),
     "tensor([-0.1458, -0.3333])",
 )
-legendre_p: Callable[..., Any] = _polynomial(
+_polynomial(
     "legendre_polynomial_p",
     "Legendre polynomial.",
     lambda x: x,
     lambda x, k, now, before: ((2 * k + 1) * x * now - k * before) / (k + 1),
-    _p_slope,
+    lambda x, n: _gegenbauer.operator(x, n - 1, 1.5),
     "tensor([-0.4375, 17.0000])",
 )

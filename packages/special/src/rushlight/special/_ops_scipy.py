@@ -10,11 +10,18 @@ from typing import Any
 import rushlight
 from rushlight.plugin import COMPOSITE, Op, Sample, pointwise
 
-from ._ops_gamma import gammaln
-from ._records import document, far_slope, host, in_double, samples, scipy_reference, slope
+from ._gamma_rules import (
+    digamma_rise,
+    gamma_density,
+    gammaincc_slope,
+    rgamma_slope,
+    trigamma,
+    zetac_slope,
+)
+from ._records import document, far_slope, host, in_double, of_tensors, pole_distance, samples, scipy_reference, slope
 
 OPS: list[Op] = []
-Above = tuple[float | None]  # a gradient by `slope`, with its argument
+Difference = tuple[Any, ...]  # a gradient by `slope`, with its further arguments
 
 
 def _function(
@@ -24,7 +31,7 @@ def _function(
     example: str,
     *,
     array: Callable[..., Any] | None = None,
-    **grads: str | Above | Callable[..., Any] | None,
+    **grads: str | Difference | Callable[..., Any] | None,
 ) -> Op:
     """Makes the record of a function of tensors, all but the first of which may be numbers.
 
@@ -34,10 +41,11 @@ def _function(
         parameters: Their names, and ranges for the samples.
         example: "arguments -> what is printed".
         array: Array kernel, where it is not the function of that name.
-        **grads: Gradient rules by parameter; a tuple stands for `slope` with that `above`.
+        **grads: Gradient rules by parameter; a tuple stands for `slope` with these arguments.
     """
     names = list(parameters)
-    shown = {p: "Real tensor." if i == 0 else "Real tensor or number." for i, p in enumerate(names)}
+    shown = {p: "Real tensor" if i == 0 else "Real tensor or number" for i, p in enumerate(names)}
+    shown = {p: text + (", without gradient." if grads[p] is None else ".") for p, text in shown.items()}
     op = Op(
         f"special::{name}({', '.join(f'Tensor {p}' for p in names)}) -> Tensor",
         family=pointwise("float"),
@@ -46,13 +54,15 @@ def _function(
     )
     op.array(array or host(name)).samples(samples(*parameters.values()), None if array else scipy_reference(name))
     for parameter, rule in grads.items():
-        op.grad(**{parameter: _by_slope(op, names, parameter, rule[0]) if isinstance(rule, tuple) else rule})
+        if isinstance(rule, tuple):
+            rule = _by_slope(op, names, parameter, *rule)
+        op.grad(**{parameter: of_tensors(rule) if callable(rule) else rule})
     OPS.append(op)
     return op
 
 
-def _by_slope(op: Op, names: list[str], parameter: str, above: float | None) -> Callable[..., Any]:
-    by_position = slope(op, names.index(parameter), above=above)
+def _by_slope(op: Op, names: list[str], parameter: str, *options: Any) -> Callable[..., Any]:
+    by_position = slope(op, names.index(parameter), *options)
 
     def rule(**arguments: Any) -> Any:
         return by_position(arguments["grad"], *(arguments[name] for name in names))
@@ -76,72 +86,127 @@ _function(
     "Beta function, gamma(a) gamma(b) / gamma(a + b).",
     {"a": _A, "b": _B},
     "rushlight.tensor([1.0, 2.0]), 3 -> tensor([0.3333, 0.0833])",
-    a="grad * result * (digamma(a) - digamma(a + b))",
-    b="grad * result * (digamma(b) - digamma(a + b))",
+    a=lambda grad, a, b, result: -grad * result * digamma_rise(a, b),
+    b=lambda grad, a, b, result: -grad * result * digamma_rise(b, a),
 )
-_function(
+betaln = _function(
     "betaln",
     "Logarithm of the absolute value of the beta function.",
     {"a": _A, "b": _B},
     "rushlight.tensor([1.0, 2.0]), 3 -> tensor([-1.0986, -2.4849])",
-    a="grad * (digamma(a) - digamma(a + b))",
-    b="grad * (digamma(b) - digamma(a + b))",
+    a=lambda grad, a, b: -grad * digamma_rise(a, b),
+    b=lambda grad, a, b: -grad * digamma_rise(b, a),
 )
-_function(
+_betaincc: Op = _function(
+    "_betaincc",
+    "1 - betainc.",
+    {"a": _A, "b": _B, "x": _UNIT},
+    "rushlight.tensor([1.0, 2.0]), 3, 0.5 -> tensor([0.1250, 0.3125])",
+    array=lambda xp, a, b, x: _beyond(xp, a, b, x),
+    a=lambda grad, a, b, x: -_betainc_slope(0)(grad, a, b, x),
+    b=lambda grad, a, b, x: -_betainc_slope(1)(grad, a, b, x),
+    x=lambda grad, a, b, x: -grad * _beta_density(a, b, x),
+)
+_betainc = _function(
     "betainc",
     "Regularized incomplete beta function.",
     {"a": _A, "b": _B, "x": _UNIT},
     "rushlight.tensor([1.0, 2.0]), 3, 0.5 -> tensor([0.8750, 0.6875])",
-    a=(0,),
-    b=(0,),
-    x="grad * exp((a - 1) * log(x) + (b - 1) * log1p(-x) - betaln(a, b))",
+    a=lambda grad, a, b, x: _betainc_slope(0)(grad, a, b, x),
+    b=lambda grad, a, b, x: _betainc_slope(1)(grad, a, b, x),
+    x=lambda grad, a, b, x: grad * _beta_density(a, b, x),
 )
 _function(
     "betaincinv",
     "The x for which `betainc(a, b, x)` is y.",
     {"a": _A, "b": _B, "y": _UNIT},
     "rushlight.tensor([1.0, 2.0]), 3, 0.5 -> tensor([0.2063, 0.3857])",
-    a=(0,),
-    b=(0,),
-    y="grad * exp(betaln(a, b) - (a - 1) * log(result) - (b - 1) * log1p(-result))",
+    a=lambda grad, a, b, result: grad * _betaincinv_slope(0, a, b, result),
+    b=lambda grad, a, b, result: grad * _betaincinv_slope(1, a, b, result),
+    y=lambda grad, a, b, result: grad / _beta_density(a, b, result),
 )
 _function(
     "gammaincinv",
     "The x for which `gammainc(a, x)` is y.",
     {"a": _A, "y": _UNIT},
     "rushlight.tensor([1.0, 2.0]), 0.5 -> tensor([0.6931, 1.6783])",
-    a=(0,),
-    y="grad * exp(gammaln(a) + result - (a - 1) * log(result))",
+    a=lambda grad, a, result: grad * _of_inverse(gammaincc_slope(a, result), gamma_density(a, result), result),
+    y=lambda grad, a, result: grad / gamma_density(a, result),
 )
 _function(
     "gammainccinv",
     "The x for which `gammaincc(a, x)` is y.",
     {"a": _A, "y": _UNIT},
     "rushlight.tensor([1.0, 2.0]), 0.1 -> tensor([2.3026, 3.8897])",
-    a=(0,),
-    y="-grad * exp(gammaln(a) + result - (a - 1) * log(result))",
+    a=lambda grad, a, result: grad * _of_inverse(gammaincc_slope(a, result), gamma_density(a, result), result),
+    y=lambda grad, a, result: -grad / gamma_density(a, result),
 )
-_function(
+
+
+def _beyond(xp: Any, a: Any, b: Any, x: Any) -> Any:
+    try:
+        return host("betaincc")(xp, a, b, x)
+    except AttributeError:  # of CuPy
+        return host("betainc")(xp, b, a, 1 - x)
+
+
+def _beta_density(a: Any, b: Any, x: Any) -> Any:
+    return (rushlight.special.xlogy(a - 1, x) + rushlight.special.xlog1py(b - 1, -x) - betaln.operator(a, b)).exp()
+
+
+def _of_inverse(slope: Any, density: Any, value: Any) -> Any:
+    """The derivative of an inverse in a parameter; nothing moves the ends of its range."""
+    end = (value == 0) | (slope == 0)
+    return (slope / density.where(~end, 1)).where(~(end | value.isinf()), value.where(value.isinf(), 0))
+
+
+def _betaincinv_slope(at: int, a: Any, b: Any, value: Any) -> Any:
+    slope = _betainc_slope(at)(rushlight.ones_like(value), a, b, value)
+    return _of_inverse(-slope, _beta_density(a, b, value), value)
+
+
+def _betainc_slope(at: int) -> Callable[..., Any]:
+    """The rule of `betainc` in a (`at` 0) or b (1)."""
+
+    def rate(a: Any, b: Any, x: Any) -> Any:
+        if at:
+            a, b, log_x = b, a, (-x).log1p()
+        else:
+            log_x = x.log()
+        return (log_x + (b / a).log1p()).abs() + (b / (a * (a + b))).sqrt() + 1.5 / a
+
+    difference = slope(_betainc, at, rate, _betaincc.operator)
+
+    def rule(grad: Any, a: Any, b: Any, x: Any) -> Any:
+        inner = (x > 0) & (x < 1)
+        return difference(grad, a.clamp(min=1e-30), b.clamp(min=1e-30), x.where(inner, 0.5)).where(inner, 0)
+
+    return rule
+
+
+rgamma = _function(
     "rgamma",
     "Reciprocal of the gamma function, 0 at its poles.",
     {"x": (-3.9, 5.0)},
     "rushlight.tensor([-1.0, 4.0]) -> tensor([0.0000, 0.1667])",
-    x=lambda grad, x, result: grad * _rgamma_slope(x, result),
+    x=lambda grad, x, result: (
+        grad * ((-result * _complex_digamma.operator(x)).conj() if x.is_complex() else rgamma_slope(x))
+    ),
 )
 _function(
     "binom",
     "Binomial coefficient of real arguments.",
     {"n": (3.0, 9.0), "k": (0.5, 2.5)},
     "rushlight.tensor([4.0, 5.0]), 2 -> tensor([ 6., 10.])",
-    n="grad * result * (digamma(n + 1) - digamma(n - k + 1))",
-    k="grad * result * (digamma(n - k + 1) - digamma(k + 1))",
+    n=lambda grad, n, k, result: grad * _binom_slope(n, k, result)[0],
+    k=lambda grad, n, k, result: grad * _binom_slope(n, k, result)[1],
 )
 _function(
     "poch",
     "Pochhammer symbol, gamma(z + m) / gamma(z).",
     {"z": _A, "m": _B},
     "rushlight.tensor([1.0, 2.0]), 3 -> tensor([ 6., 24.])",
-    z="grad * result * (digamma(z + m) - digamma(z))",
+    z=lambda grad, z, m, result: grad * _poch_slope(z, m, result),
     m="grad * result * digamma(z + m)",
 )
 _function(
@@ -149,15 +214,44 @@ _function(
     "Riemann's zeta function less 1.",
     {"x": (1.5, 9.0)},
     "rushlight.tensor([2.0, 4.0]) -> tensor([0.6449, 0.0823])",
-    x=(1,),
+    x=lambda grad, x: grad * zetac_slope(x),
 )
+
+
+def _is_pole(x: Any) -> Any:
+    return (x <= 0) & (x == x.floor())
+
+
+def _binom_slope(n: Any, k: Any, value: Any) -> tuple[Any, Any]:
+    """The derivatives in n and k; where a gamma function of the denominator is at a pole, 1 / gamma has a slope."""
+    low, high, top = k + 1, n - k + 1, n + 1
+    zero = _is_pole(low) | _is_pole(high)
+    of_top = 1 / rgamma.operator(top.where(zero, 1))
+    at_low, at_high = of_top * rgamma.operator(low), of_top * rgamma.operator(high)
+    in_n = at_low * (rgamma_slope(high) + rgamma.operator(high) * rushlight.special.digamma(top.where(zero, 1)))
+    in_k = at_high * rgamma_slope(low) - at_low * rgamma_slope(high)
+    low, high, k = (t.where(~zero, 1) for t in (low, high, k))
+    return in_n.where(zero, value * digamma_rise(high, k)), in_k.where(zero, value * digamma_rise(low, high - low))
+
+
+def _poch_slope(z: Any, m: Any, value: Any) -> Any:
+    """The derivative in z; at the poles of both gamma functions, as those of a polynomial of degree m."""
+    start, end = _is_pole(z), _is_pole(z + m)
+    both, first, none = start & end, start & ~end, ~start & ~end
+    reflected = digamma_rise(1 - z.where(both, 0), -m.where(both, 0))
+    rise = digamma_rise(z.where(none, 1), m.where(none, 0))
+    end = (z + m).where(first, 1)
+    zero = (rgamma_slope(z) + rgamma.operator(z) * rushlight.special.digamma(end)) / rgamma.operator(end)
+    return zero.where(first, value * reflected.where(both, rise))
+
+
 _complex_digamma = _function(
     "_complex_digamma",
     "digamma of real and complex numbers.",
     {"x": (0.5, 5.0)},
     "rushlight.tensor([1.0]) -> tensor([-0.5772])",
     array=host("psi"),
-    x=lambda grad, x: grad * _trigamma(x).conj(),
+    x=lambda grad, x: grad * trigamma(x).conj(),
 )
 _function(
     "loggamma",
@@ -193,38 +287,23 @@ def _spence_slope(x: Any) -> Any:
     return value.conj() if value.is_complex() else value
 
 
-def _trigamma(z: Any) -> Any:
-    """The derivative of digamma, by reflection, fifteen steps up and the asymptotic series: of any order, of any z."""
-    import rushlight
-
-    reflected = (z.real if z.is_complex() else z) < 0.5
-    w = rushlight.where(reflected, 1 - z, z)
-    total = rushlight.zeros_like(w)
-    for _ in range(15):
-        total = total + 1 / (w * w)
-        w = w + 1
-    square, series = 1 / (w * w), 7 / 6
-    for bernoulli in (-691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6):
-        series = bernoulli + square * series
-    total = total + 1 / w + square / 2 + square / w * series
-    sine = rushlight.where(reflected, (math.pi * z).sin(), 1)
-    return rushlight.where(reflected, (math.pi / sine) ** 2 - total, total)
-
-
-def _rgamma_slope(x: Any, value: Any) -> Any:
-    if x.is_complex():
-        return (-value * _complex_digamma.operator(x)).conj()
-    pole = (x <= 0) & (x == x.floor())  # of gamma, where the product is 0 times infinity
-    at_pole = (math.pi * x).cos() * gammaln.operator(1 - x).exp()
-    return at_pole.where(pole, -value * _complex_digamma.operator(x))
-
-
 # -- Bessel functions of any order
 
 _ORDER, _X = (-2.0, 3.0), (0.5, 9.0)
+
+
+def _bessel_rate(v: Any, x: Any) -> Any:
+    return 1.6 + (0.5 * x.abs().clamp(1e-300, 1e300)).log().abs() + v.abs().log1p()
+
+
 for _name, _what, _printed, _rule in (
     ("jv", "Bessel function of the first kind", "tensor([0.5767, 0.4913])", "0.5 * (jv(v - 1, x) - jv(v + 1, x))"),
-    ("yv", "Bessel function of the second kind", "tensor([-0.1070, -0.3956])", "0.5 * (yv(v - 1, x) - yv(v + 1, x))"),
+    (
+        "yv",
+        "Bessel function of the second kind",
+        "tensor([-0.1070, -0.3956])",
+        "where((x == 0) & isinf(result), inf, 0.5 * (yv(v - 1, x) - yv(v + 1, x)))",
+    ),
     (
         "iv",
         "Modified Bessel function of the first kind",
@@ -247,7 +326,7 @@ for _name, _what, _printed, _rule in (
         "kve",
         "Scaled modified Bessel function of the second kind, exp(x) kv(v, x),",
         "tensor([1.0335, 1.3293])",
-        "(result - 0.5 * (kve(v - 1, x) + kve(v + 1, x)))",
+        "where(x == 0, -inf, result - 0.5 * (kve(v - 1, x) + kve(v + 1, x)))",
     ),
     (
         "struve",
@@ -261,7 +340,7 @@ for _name, _what, _printed, _rule in (
         f"{_what} of real order v.",
         {"v": _ORDER if _name != "struve" else _B, "x": _X},
         f"rushlight.tensor([1.0, 1.5]), 2 -> {_printed}",
-        v=(None,),
+        v=(_bessel_rate,),
         x=f"grad * {_rule}",
     )
 
@@ -272,16 +351,14 @@ _function(
     "Complete elliptic integral of the first kind, of the parameter m.",
     {"m": (0.1, 0.9)},
     "rushlight.tensor([0.0, 0.5]) -> tensor([1.5708, 1.8541])",
-    m="grad * where(abs(m) < 0.2, pi / 8 * hyp2f1(0 * m + 1.5, 1.5, 2, clamp(m, -0.2, 0.2)), "
-    "(ellipe(m) / (1 - m) - result) / (2 * where(abs(m) < 0.2, 1, m)))",
+    m=lambda grad, m: grad * _ellipk_slope(m),
 )
 _function(
     "ellipe",
     "Complete elliptic integral of the second kind, of the parameter m.",
     {"m": (0.1, 0.9)},
     "rushlight.tensor([0.0, 0.5]) -> tensor([1.5708, 1.3506])",
-    m="grad * where(abs(m) < 0.2, -pi / 8 * hyp2f1(0 * m + 0.5, 1.5, 2, clamp(m, -0.2, 0.2)), "
-    "(result - ellipk(m)) / (2 * where(abs(m) < 0.2, 1, m)))",
+    m=lambda grad, m: grad * _ellipe_slope(m),
 )
 _function(
     "ellipkinc",
@@ -289,8 +366,7 @@ _function(
     {"phi": (0.1, 1.4), "m": (0.1, 0.9)},
     "rushlight.tensor([0.5, 1.0]), 0.5 -> tensor([0.5105, 1.0832])",
     phi="grad * rsqrt(1 - m * sin(phi) ** 2)",
-    m="grad * where(m == 0, (2 * phi - sin(2 * phi)) / 8, (ellipeinc(phi, m) - (1 - m) * result"
-    " - m * sin(2 * phi) * rsqrt(1 - m * sin(phi) ** 2) / 2) / (2 * m * (1 - m)))",
+    m=lambda grad, phi, m: grad * _incomplete(phi, m, _ellipk_slope),
 )
 _function(
     "ellipeinc",
@@ -298,21 +374,60 @@ _function(
     {"phi": (0.1, 1.4), "m": (0.1, 0.9)},
     "rushlight.tensor([0.5, 1.0]), 0.5 -> tensor([0.4899, 0.9273])",
     phi="grad * sqrt(1 - m * sin(phi) ** 2)",
-    m="grad * where(m == 0, (sin(2 * phi) - 2 * phi) / 8, (result - ellipkinc(phi, m)) / (2 * m))",
+    m=lambda grad, phi, m: grad * _incomplete(phi, m, _ellipe_slope),
 )
+
+
+def _ellipk_slope(m: Any, sine: Any = 1, square: Any = None) -> Any:
+    """The derivative in m of F, of K by default, for sin(phi) and cos(phi)^2 (DLMF 19.4.1, 19.25.9)."""
+    square, m = rushlight.zeros_like(m) if square is None else square, m.clamp(min=-1e300)
+    return sine**3 / 6 * _carlson(square, rushlight.ones_like(m), 1 - m * sine**2)
+
+
+def _ellipe_slope(m: Any, sine: Any = 1, square: Any = None) -> Any:
+    """The derivative in m of E (DLMF 19.4.2, 19.25.10)."""
+    square, m = rushlight.zeros_like(m) if square is None else square, m.clamp(min=-1e300)
+    return sine**3 / -6 * _carlson(square, 1 - m * sine**2, rushlight.ones_like(m))
+
+
+def _incomplete(phi: Any, m: Any, slope: Callable[..., Any]) -> Any:
+    """The derivative in m for any amplitude, that within [-pi / 2, pi / 2] and whole ones."""
+    turns = (phi / math.pi).detach().round()
+    rest = phi - turns * math.pi
+    return slope(m, rest.sin(), rest.cos() ** 2) + 2 * turns * slope(m.where(turns != 0, 0))
+
+
+def _carlson(x: Any, y: Any, z: Any) -> Any:
+    """Carlson's symmetric integral R_D, by duplication and the series of his 1995 paper (DLMF 19.36)."""
+    total, scale, finite = 0, 1.0, x + y != 0
+    for _ in range(16):
+        root = z.sqrt()
+        step = x.sqrt() * y.sqrt() + (x.sqrt() + y.sqrt()) * root
+        total = total + scale / (root * (z + step))
+        x, y, z, scale = (x + step) / 4, (y + step) / 4, (z + step) / 4, scale / 4
+    mean = (x + y + 3 * z) / 5
+    dx, dy = 1 - x / mean, 1 - y / mean
+    dz = (dx + dy) / -3
+    product, square = dx * dy, dz * dz
+    second, third, fourth = product - 6 * square, (3 * product - 8 * square) * dz, 3 * (product - square) * square
+    series = 1 + second * (-3 / 14 + 9 / 88 * second - 9 / 52 * third) + third / 6 - 3 / 22 * fourth
+    total = 3 * total + scale * (series + 3 / 26 * product * square * dz) / (mean * mean.sqrt())
+    return total.where(finite, math.inf)
+
+
 _function(
     "expi",
     "Exponential integral Ei.",
     {"x": (0.5, 4.0)},
     "rushlight.tensor([0.5, 2.0]) -> tensor([0.4542, 4.9542])",
-    x="grad * conj(exp(x) / x)",
+    x="grad * conj(exp(x) / where(x == inf, 1, x))",
 )
 _function(
     "exp1",
     "Exponential integral E1.",
     {"x": (0.5, 4.0)},
     "rushlight.tensor([0.5, 2.0]) -> tensor([0.5598, 0.0489])",
-    x="-grad * conj(exp(-x) / x)",
+    x="-grad * conj(exp(-x) / x) * where(isnan(result), nan, 1)",
 )
 _function(
     "expn",
@@ -342,15 +457,27 @@ _function(
     "Complement of the distribution function of Kolmogorov's limit distribution.",
     {"x": (0.4, 2.0)},
     "rushlight.tensor([0.5, 1.0]) -> tensor([0.9639, 0.2700])",
-    x=(0,),
+    x=lambda grad, x: grad * _kolmogorov_slope(x),
 )
+
+
+def _kolmogorov_slope(x: Any) -> Any:
+    """Of both series of the function, that which converges (Marsaglia, Tsang and Wang, 2003)."""
+    far, near = x.clamp(0.8, 100), x.clamp(0.03, 0.8)
+    beyond, inverse = 0, math.pi**2 / 8 / near**2
+    for k in range(6, 0, -1):
+        beyond = beyond + (-1) ** k * k * k * (-2 * k * k * far * far).exp()
+    within = sum((1 - 2 * j * j * inverse) * (-j * j * inverse).exp() for j in (5, 3, 1))
+    return (8 * far * beyond).where(x > 0.8, math.sqrt(2 * math.pi) / near**2 * within)
+
+
 _function(
     "owens_t",
     "Owen's T function.",
     {"h": (-3.0, 3.0), "a": (-3.0, 3.0)},
     "rushlight.tensor([0.5, 1.0]), 2 -> tensor([0.1416, 0.0785])",
     h="-grad * exp(-0.5 * h * h) * erf(a * h * 0.7071067811865476) * 0.19947114020071635",
-    a="grad * exp(-0.5 * h * h * (1 + a * a)) / (2 * pi * (1 + a * a))",
+    a="grad * where(isinf(a), 0, exp(-0.5 * h * h * (1 + a * a)) / (2 * pi * (1 + a * a)))",
 )
 _fresnel_sine = _function(
     "_fresnel_sine",
@@ -371,23 +498,34 @@ _fresnel_cosine = _function(
 
 # -- hypergeometric functions and what is made of them
 
+
+def _hyp1f1_rate(x: Any) -> Any:
+    return 1 + x.abs().log1p()
+
+
 _function(
     "hyp1f1",
     "Confluent hypergeometric function.",
     {"a": _A, "b": _B, "x": (-3.0, 3.0)},
     "rushlight.tensor([1.0, 2.0]), 3, 0.5 -> tensor([1.1898, 1.4051])",
-    a=(None,),
-    b=(0,),
+    a=(lambda a, b, x: _hyp1f1_rate(x),),
+    b=(lambda a, b, x: _hyp1f1_rate(x) + 3 / pole_distance(b),),
     x="grad * (a / b) * hyp1f1(a + 1, b + 1, x)",
 )
+
+
+def _hyp2f1_rate(x: Any) -> Any:
+    return 1 + (1 - x).abs().clamp(1e-16, 1e300).log().abs()
+
+
 _function(
     "hyp2f1",
     "Gauss's hypergeometric function.",
     {"a": _A, "b": _B, "c": (5.0, 9.0), "x": (-0.8, 0.8)},
     "rushlight.tensor([1.0, 2.0]), 2, 3, 0.5 -> tensor([1.5452, 2.4548])",
-    a=(None,),
-    b=(None,),
-    c=(0,),
+    a=(lambda a, b, c, x: _hyp2f1_rate(x),),
+    b=(lambda a, b, c, x: _hyp2f1_rate(x),),
+    c=(lambda a, b, c, x: _hyp2f1_rate(x) + 3 / pole_distance(c),),
     x="grad * (a * b / c) * hyp2f1(a + 1, b + 1, c + 1, x)",
 )
 _function(
@@ -396,7 +534,7 @@ _function(
     {"m": (1, 1), "v": (2.0, 5.0), "x": (-0.9, 0.9)},
     "rushlight.tensor([0.0, 1.0]), 2, 0.5 -> tensor([-0.1250, -1.2990])",
     m=None,
-    v=(None,),
+    v=(lambda m, v, x: 3.2,),
     x="grad * (v * x * result - (v + m) * lpmv(m, v - 1, x)) / (x * x - 1)",
 )
 
@@ -421,9 +559,20 @@ _function(
     "rushlight.tensor([1.0, 4.0]), 0.5 -> tensor([0., 2.])",
     array=_box_cox,
     x="grad * x ** (lmbda - 1)",
-    lmbda="grad * where(abs(lmbda * log(x)) < 0.001, log(x) ** 2 * (0.5 + lmbda * log(x) / 3), "
-    "(x ** lmbda * log(x) - result) / lmbda)",
+    lmbda=lambda grad, x, lmbda, result: grad * _boxcox_slope(x, lmbda, result),
 )
+
+
+def _boxcox_slope(x: Any, power: Any, value: Any) -> Any:
+    log = x.log()
+    exponent = power * log
+    near = exponent.abs() < 1
+    small = exponent.where(near, 0)
+    series: Any = 0.0
+    for k in range(20, -1, -1):
+        series = (k + 2) ** -1 + small / (k + 1) * series
+    return (log * log * series).where(near, (rushlight.special.xlogy(x**power, x) - value) / power.where(~near, 1))
+
 
 # -- complex values
 
@@ -433,7 +582,7 @@ _wofz = _function(
     {"z": (-2.0, 2.0)},
     "rushlight.tensor([0j]) -> tensor([1.+0.j])",
     array=host("wofz"),
-    z=lambda grad, z, result: grad * (-2 * z * result + 2j / math.sqrt(math.pi)).conj(),
+    z=lambda grad, z, result: grad * _wofz_slope(z, result).conj(),
 )
 _lambertw = (
     Op("special::_lambertw(Tensor self, int k, float tol) -> Tensor", family=pointwise("float"), out=False)
@@ -442,6 +591,13 @@ _lambertw = (
     .samples(lambda make, dtype: [Sample((make(3, 4, low=0.5, high=3), 0, 1e-8))] if dtype.is_complex else [])
 )
 OPS.append(_lambertw)
+
+
+def _wofz_slope(z: Any, value: Any) -> Any:
+    """By the asymptotic series (DLMF 7.12.1) where that serves, since the terms of the other cancel there."""
+    far = (z.abs() > 8) & (z.imag >= 0 if z.is_complex() else True)
+    near = -2 * z.where(~far, 0) * value + 2j / math.sqrt(math.pi)
+    return (2j / math.sqrt(math.pi) * far_slope(z.where(far, 8), _DAWSN, 1, 2)).where(far, near)
 
 
 def _complex(x: Any) -> Any:
@@ -465,6 +621,7 @@ def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
     width = sigma.where(~no_width, 1)
     scaled = rushlight.complex(*rushlight.broadcast_tensors(x / width, gamma / width)) / math.sqrt(2)
     profile = _wofz.operator(scaled).real / (width * math.sqrt(2 * math.pi))
+    x, gamma = x.where(no_width, 0), gamma.where(no_width, 1)
     return (gamma / (math.pi * (x * x + gamma * gamma))).where(no_width, profile)
 
 
@@ -493,7 +650,7 @@ def _harmonic(m: Any, n: Any, theta: Any, phi: Any) -> Any:
     if angles.is_complex or m.is_complex() or n.is_complex():
         raise NotImplementedError(f'"special::sph_harm" not implemented for {angles}')
     dtype = angles if angles.is_floating_point else rushlight.get_default_dtype()
-    m, n, theta, phi = (t.double() for t in (m, n, theta, phi))
+    m, n, theta, phi = m.detach().double(), n.detach().double(), theta.double(), phi.double()
     # Of the azimuth in two parts, whose multiples do not round.
     coarse = theta.detach().float().double()
     size, angle, rest = rushlight.broadcast_tensors(_polar.operator(m, n, phi), m * coarse, m * (theta - coarse))
@@ -584,8 +741,8 @@ _composite(
     """Spherical harmonic of degree n and order m, with the phase of Condon and Shortley.
 
 Args:
-    m: Order, whole numbers with |m| <= n.
-    n: Degree, whole numbers.
+    m: Order, whole numbers with |m| <= n, without gradient.
+    n: Degree, whole numbers, without gradient.
     theta: Azimuth in [0, 2 pi].
     phi: Polar angle in [0, pi].
 

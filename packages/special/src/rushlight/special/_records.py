@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
@@ -145,30 +146,58 @@ def far_slope(x: Any, coefficients: Sequence[float], power: float, step: int) ->
     return (total + factors[0]) * x ** -(power + 1)
 
 
-def slope(op: Op, at: int, *, above: float | None = 0) -> Callable[..., Any]:
+def number_like(value: Any, other: Any) -> Any:
+    """A 0-d tensor for a number in the place of a tensor; it weighs no more in promotion than the number."""
+    dtype = other.dtype if other.is_floating_point() or other.is_complex() else rushlight.get_default_dtype()
+    return rushlight.scalar_tensor(value, dtype=dtype, device=other.device)
+
+
+def of_tensors(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A gradient rule of an op that takes numbers too, for one that is written for tensors."""
+
+    @functools.wraps(rule)
+    def wrapped(**arguments: Any) -> Any:
+        grad = arguments["grad"]
+        return rule(**{n: v if isinstance(v, rushlight.Tensor) else number_like(v, grad) for n, v in arguments.items()})
+
+    return wrapped
+
+
+def slope(
+    op: Op, at: int, rate: Callable[..., Any], complement: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """The gradient rule in a parameter that no closed form serves: a central difference of eighth order.
 
-    The step is a fiftieth of the distance to `above`, so that truncation and rounding both stay near 1e-11 of the
-    function. Made of the operator itself, the rule differentiates again.
+    The step is 0.03 over the rate at which the function changes, so that truncation and rounding both stay near 1e-12
+    of the function. Made of the operator itself, the rule differentiates again.
 
     Args:
         op: The function.
         at: Which argument.
-        above: Where the domain of the parameter ends; None: nowhere, the step is at least 0.02.
+        rate: Of change by a factor of e, of the arguments; as large as 3 over the distance to a singularity.
+        complement: One less the function, for one that is a probability: its difference serves where it is smaller.
     """
     weights = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 
     def rule(grad: Any, *args: Any) -> Any:
         # In float64, since a difference magnifies what float32 rounds.
-        wide = [arg.double() if isinstance(arg, rushlight.Tensor) else arg for arg in args]
-        x = wide[at]
-        step = (x - (above or 0)).detach().abs() * 0.02
-        step = step.clamp(min=0.02) if above is None else step
+        wide = [arg.double() for arg in args]
+        step = 0.03 / rate(*(arg.detach() for arg in wide))
 
-        def shifted(steps: int) -> Any:
-            return op.operator(*wide[:at], x + steps * step, *wide[at + 1 :])
+        def difference(function: Callable[..., Any]) -> Any:
+            def shifted(steps: int) -> Any:
+                return function(*wide[:at], wide[at] + steps * step, *wide[at + 1 :])
 
-        total = sum(w * (shifted(k) - shifted(-k)) for k, w in enumerate(weights, 1))
-        return grad * (total / step).to(grad.dtype)
+            return sum(w * (shifted(k) - shifted(-k)) for k, w in enumerate(weights, 1)) / step
+
+        total = difference(op.operator)
+        if complement is not None:
+            total = total.where(op.operator(*wide).detach() < 0.5, -difference(complement))
+        return grad * total.to(grad.dtype)
 
     return rule
+
+
+def pole_distance(x: Any) -> Any:
+    """From x to the next of 0, -1, -2 and so on."""
+    return x.where(x > 0, (x - x.round()).abs())
