@@ -69,6 +69,26 @@ def test_complex_values():
     assert_close(result, torch.from_numpy(expected))
 
 
+COMPLEX = [("jv", (1.5,)), ("yv", (-0.4,)), ("iv", (2.0,)), ("kv", (0.0,)), ("kve", (1.5,)), ("hyp1f1", (0.5, 1.5)),
+           ("hyp2f1", (0.5, 1.0, 1.5)), ("loggamma", ()), ("rgamma", ()), ("dawsn", ()), ("expi", ()), ("exp1", ()),
+           ("spence", ())]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "parameters"), COMPLEX, ids=[name for name, _ in COMPLEX])
+def test_complex_arguments(name, parameters):
+    autograd = pytest.importorskip("rushlight.autograd")
+    z = torch.tensor([0.3 + 0.4j, -0.2 + 0.6j, 0.7 - 0.5j], dtype=torch.complex128, requires_grad=True)
+    real = [torch.tensor(p, dtype=torch.float64, requires_grad=True) for p in parameters]
+    function = getattr(SPECIAL, name)
+    assert_close(
+        function(*real, z).detach(), torch.from_numpy(getattr(scipy.special, name)(*parameters, z.detach().numpy()))
+    )
+    assert autograd.gradcheck(function, (*real, z))
+    if real:
+        with pytest.raises(NotImplementedError, match="complex orders"):
+            function(real[0] + 1j, *real[1:], z)
+
+
 def test_a_voigt_profile_without_normal_part():
     result = SPECIAL.voigt_profile(torch.tensor(1.0), torch.tensor(0.0), torch.tensor(0.5))
     assert result.item() == pytest.approx(0.5 / (math.pi * 1.25), rel=1e-6)

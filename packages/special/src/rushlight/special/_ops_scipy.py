@@ -18,7 +18,18 @@ from ._gamma_rules import (
     trigamma,
     zetac_slope,
 )
-from ._records import document, far_slope, host, in_double, of_tensors, pole_distance, samples, scipy_reference, slope
+from ._records import (
+    document,
+    far_slope,
+    host,
+    in_double,
+    of_real_orders,
+    of_tensors,
+    pole_distance,
+    samples,
+    scipy_reference,
+    slope,
+)
 
 OPS: list[Op] = []
 Difference = tuple[Any, ...]  # a gradient by `slope`, with its further arguments
@@ -31,6 +42,7 @@ def _function(
     example: str,
     *,
     array: Callable[..., Any] | None = None,
+    of_complex: bool = False,
     **grads: str | Difference | Callable[..., Any] | None,
 ) -> Op:
     """Makes the record of a function of tensors, all but the first of which may be numbers.
@@ -41,10 +53,13 @@ def _function(
         parameters: Their names, and ranges for the samples.
         example: "arguments -> what is printed".
         array: Array kernel, where it is not the function of that name.
+        of_complex: Whether the last argument may be complex.
         **grads: Gradient rules by parameter; a tuple stands for `slope` with these arguments.
     """
     names = list(parameters)
     shown = {p: "Real tensor" if i == 0 else "Real tensor or number" for i, p in enumerate(names)}
+    if of_complex:
+        shown[names[-1]] = shown[names[-1]].replace("Real", "Real or complex")
     shown = {p: text + (", without gradient." if grads[p] is None else ".") for p, text in shown.items()}
     op = Op(
         f"special::{name}({', '.join(f'Tensor {p}' for p in names)}) -> Tensor",
@@ -52,7 +67,8 @@ def _function(
         numbers=len(names) > 1,
         doc=document(name, summary, shown, example, "SciPy's kernel, CuPy's on CUDA."),
     )
-    op.array(array or host(name)).samples(samples(*parameters.values()), None if array else scipy_reference(name))
+    op.array(array or (of_real_orders(name) if of_complex else host(name)))
+    op.samples(samples(*parameters.values()), None if array else scipy_reference(name))
     for parameter, rule in grads.items():
         if isinstance(rule, tuple):
             rule = _by_slope(op, names, parameter, *rule)
@@ -189,6 +205,7 @@ rgamma = _function(
     "Reciprocal of the gamma function, 0 at its poles.",
     {"x": (-3.9, 5.0)},
     "rushlight.tensor([-1.0, 4.0]) -> tensor([0.0000, 0.1667])",
+    of_complex=True,
     x=lambda grad, x, result: (
         grad * ((-result * _complex_digamma.operator(x)).conj() if x.is_complex() else rgamma_slope(x))
     ),
@@ -245,7 +262,7 @@ def _poch_slope(z: Any, m: Any, value: Any) -> Any:
     return zero.where(first, value * reflected.where(both, rise))
 
 
-_complex_digamma = _function(
+_complex_digamma: Op = _function(
     "_complex_digamma",
     "digamma of real and complex numbers.",
     {"x": (0.5, 5.0)},
@@ -258,6 +275,7 @@ _function(
     "Principal branch of the logarithm of the gamma function, of real and complex numbers.",
     {"x": _A},
     "rushlight.tensor([-1.5, 4.0]) -> tensor([   nan, 1.7918])",
+    of_complex=True,
     x="grad * conj(_complex_digamma(x))",
 )
 
@@ -340,8 +358,9 @@ for _name, _what, _printed, _rule in (
         f"{_what} of real order v.",
         {"v": _ORDER if _name != "struve" else _B, "x": _X},
         f"rushlight.tensor([1.0, 1.5]), 2 -> {_printed}",
+        of_complex=_name not in ("ive", "struve"),
         v=(_bessel_rate,),
-        x=f"grad * {_rule}",
+        x=f"grad * conj({_rule})",
     )
 
 # -- integrals
@@ -420,6 +439,7 @@ _function(
     "Exponential integral Ei.",
     {"x": (0.5, 4.0)},
     "rushlight.tensor([0.5, 2.0]) -> tensor([0.4542, 4.9542])",
+    of_complex=True,
     x="grad * conj(exp(x) / where(x == inf, 1, x))",
 )
 _function(
@@ -427,6 +447,7 @@ _function(
     "Exponential integral E1.",
     {"x": (0.5, 4.0)},
     "rushlight.tensor([0.5, 2.0]) -> tensor([0.5598, 0.0489])",
+    of_complex=True,
     x="-grad * conj(exp(-x) / x) * where(isnan(result), nan, 1)",
 )
 _function(
@@ -442,6 +463,7 @@ _function(
     "Dawson's integral, exp(-x^2) times the integral of exp(t^2) from 0 to x.",
     {"x": (-4.0, 4.0)},
     "rushlight.tensor([0.5, 2.0]) -> tensor([0.4244, 0.3013])",
+    of_complex=True,
     x=lambda grad, x, result: grad * _dawsn_slope(x, result),
 )
 _function(
@@ -450,6 +472,7 @@ _function(
     {"x": (0.1, 4.0)},
     "rushlight.tensor([0.0, 2.0]) -> tensor([ 1.6449, -0.8225])",
     array=lambda xp, x: xp.where(x == xp.inf, -xp.inf, host("spence")(xp, x)),
+    of_complex=True,
     x=lambda grad, x: grad * _spence_slope(x),
 )
 _function(
@@ -508,9 +531,10 @@ _function(
     "Confluent hypergeometric function.",
     {"a": _A, "b": _B, "x": (-3.0, 3.0)},
     "rushlight.tensor([1.0, 2.0]), 3, 0.5 -> tensor([1.1898, 1.4051])",
+    of_complex=True,
     a=(lambda a, b, x: _hyp1f1_rate(x),),
     b=(lambda a, b, x: _hyp1f1_rate(x) + 3 / pole_distance(b),),
-    x="grad * (a / b) * hyp1f1(a + 1, b + 1, x)",
+    x="grad * conj((a / b) * hyp1f1(a + 1, b + 1, x))",
 )
 
 
@@ -523,10 +547,11 @@ _function(
     "Gauss's hypergeometric function.",
     {"a": _A, "b": _B, "c": (5.0, 9.0), "x": (-0.8, 0.8)},
     "rushlight.tensor([1.0, 2.0]), 2, 3, 0.5 -> tensor([1.5452, 2.4548])",
+    of_complex=True,
     a=(lambda a, b, c, x: _hyp2f1_rate(x),),
     b=(lambda a, b, c, x: _hyp2f1_rate(x),),
     c=(lambda a, b, c, x: _hyp2f1_rate(x) + 3 / pole_distance(c),),
-    x="grad * (a * b / c) * hyp2f1(a + 1, b + 1, c + 1, x)",
+    x="grad * conj((a * b / c) * hyp2f1(a + 1, b + 1, c + 1, x))",
 )
 _function(
     "lpmv",

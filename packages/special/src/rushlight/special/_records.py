@@ -52,6 +52,22 @@ def host(name: str) -> Callable[..., Any]:
     return kernel
 
 
+def of_real_orders(name: str) -> Callable[..., Any]:
+    """The array kernel of a function of SciPy of which the last argument may be complex, and no other."""
+    kernel = host(name)
+
+    def parted(xp: Any, *args: Any) -> Any:
+        *orders, x = args
+        if any(hasattr(arg, "dtype") and arg.dtype.kind == "c" for arg in args):
+            orders = [xp.asarray(order) for order in orders]
+            if any(order.imag.any() for order in orders):
+                raise NotImplementedError(f'"special::{name}" not implemented for complex orders and parameters')
+            args = (*(order.real for order in orders), x)
+        return kernel(xp, *args)
+
+    return parted
+
+
 def scipy_reference(name: str) -> Callable[..., Any]:
     """The function of SciPy, as the oracle of samples."""
 
@@ -181,7 +197,7 @@ def slope(
 
     def rule(grad: Any, *args: Any) -> Any:
         # In float64, since a difference magnifies what float32 rounds.
-        wide = [arg.double() for arg in args]
+        wide = [arg.to(rushlight.complex128) if arg.is_complex() else arg.double() for arg in args]
         step = 0.03 / rate(*(arg.detach() for arg in wide))
 
         def difference(function: Callable[..., Any]) -> Any:
@@ -193,7 +209,7 @@ def slope(
         total = difference(op.operator)
         if complement is not None:
             total = total.where(op.operator(*wide).detach() < 0.5, -difference(complement))
-        return grad * total.to(grad.dtype)
+        return grad * total.to(grad.dtype).conj()
 
     return rule
 
