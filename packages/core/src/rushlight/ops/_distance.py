@@ -67,10 +67,9 @@ def _slopes(grad: Any, x1: Any, x2: Any, p: float, distances: Any) -> Any:
         return difference * 0 * grad
     if math.isinf(p):
         return difference.sign() * (difference.abs() == distances) * grad
-    if p == 2:
-        return difference * (grad * _nonzero_power(distances, -1))
-    size = difference.abs()
-    return difference.sign() * _nonzero_power(size, p - 1) * (grad * _nonzero_power(distances, 1 - p))
+    same = distances == 0
+    ratio, grad = difference / distances.masked_fill(same, 1), grad.masked_fill(same, 0)
+    return grad * (ratio if p == 2 else ratio.sign() * _nonzero_power(ratio.abs(), p - 1))
 
 
 def _distances_grad(

@@ -575,17 +575,18 @@ def _norm_grad(grad: Any, result: Any, self: Any, p: float, dim: Any, keepdim: b
     grad, result = _restored(grad, self, dim, keepdim), _restored(result, self, dim, keepdim)
     if p == 0:
         return rushlight.zeros_like(self)
-    if p == 2:
-        return self * rushlight.where(result == 0, 0, grad / result)
-    direction = self.sgn()
     if p == 1:
-        return direction * grad
-    size = self.abs()
+        return self.sgn() * grad
     if p in (float("inf"), -float("inf")):
-        hit = size == result
-        return direction * (grad * hit / hit.sum(dim, True))
-    power = rushlight.where(size == 0, 0, (size / result) ** (p - 1))  # neither over- nor underflows
-    return direction * power * grad
+        hit = self.abs() == result
+        return self.sgn() * (grad * hit / hit.sum(dim, True))
+    # Ratios come first, which neither over- nor underflow, as a gradient over a length may.
+    length, grad = result.masked_fill(result == 0, 1), grad.masked_fill(result == 0, 0)
+    if p == 2:
+        return self / length * grad
+    size = self.abs()
+    power = ((size / length).masked_fill(size == 0, 1) ** (p - 1)).masked_fill(size == 0, 0)
+    return self.sgn() * power * grad
 
 
 def _norm(self: Any, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:

@@ -228,9 +228,10 @@ def cosine_embedding_composite(input1: Tensor, input2: Tensor, target: Tensor, m
             f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, but found inputs with sizes "
             f"{list(input1.shape)} and {list(input2.shape)}."
         )
-    eps = 1e-12
-    dot, square1, square2 = (input1 * input2).sum(-1), (input1 * input1).sum(-1) + eps, (input2 * input2).sum(-1) + eps
-    cosine = dot / rl.sqrt(square1 * square2)
+    # The squares of the lengths have 1e-12 added.
+    lengths = (rl.norm(x, 2, -1, keepdim=True) for x in (input1, input2))
+    unit1, unit2 = (x / rl.hypot(n, n.new_full((), 1e-6)) for x, n in zip((input1, input2), lengths, strict=True))
+    cosine = (unit1 * unit2).sum(-1)
     zeros = rl.zeros_like(cosine)
     loss = rl.where(target == 1, 1 - cosine, zeros) + rl.where(target == -1, (cosine - margin).clamp(min=0), zeros)
     return reduced(loss, reduction)
