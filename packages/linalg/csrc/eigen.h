@@ -229,7 +229,7 @@ class SchurForm {
         continue;
       }
       const std::array<R, kBulgeShifts> shifts = next_shifts(begin, hi, ++since);
-      const Chain chain{begin, hi, 1, 0, hi - begin - 1};
+      const Chain chain{begin, hi, 1, 0, hi - begin - 1, begin, hi};
       reflections_.resize(static_cast<size_t>((hi - begin) * kReflection));
       schur_kernels<T>().chase(chain, shifts.data(), first_row(begin), columns(hi), h_, ld_, reflections_.data());
       if (z_) schur_kernels<T>().reflect_right(chain, reflections_.data(), m_, z_, ldz_);
@@ -329,8 +329,10 @@ class SchurForm {
     const int64_t span = kBulge<T> * bulges, times = hi - lo - 1 + span - kBulge<T>, step = kSpans - span + 1;
     reflections_.resize(static_cast<size_t>(bulges * step * kReflection));
     for (int64_t time = 0; time < times; time += step) {
-      const Chain chain{lo, hi, bulges, time, std::min(time + step, times)};
-      const int64_t first = chain.first(kBulge<T>), last = chain.last(kBulge<T>);
+      const int64_t end = std::min(time + step, times);
+      const int64_t first = std::max(lo, lo + time - kBulge<T> * (bulges - 1));
+      const int64_t last = std::min(hi, lo + end - 1 + kBulge<T>);
+      const Chain chain{lo, hi, bulges, time, end, first, last};
       R* const reflections = reflections_.data();
       kernels.chase(chain, shifts, first, last, h_, ld_, reflections);
       const int64_t top = first_row(lo), above = first - top, right = columns(hi) - last, below = z_ ? m_ : 0;

@@ -19,18 +19,10 @@ constexpr int64_t kBulge = 3;
 template <class R>
 constexpr int64_t kBulge<std::complex<R>> = 2;
 
-// The times [begin, end) of a chain of bulges through the block [lo, hi) of a Hessenberg matrix.
+// The times [begin, end) of a chain of bulges through the block [lo, hi) of a Hessenberg matrix, and the rows [first,
+// last) that these reflect.
 struct Chain {
-  int64_t lo, hi, bulges, begin, end;
-  // The rows [first, last) that these reflect.
-  int64_t first(int64_t bulge) const {
-    const int64_t at = lo + begin - bulge * (bulges - 1);
-    return at > lo ? at : lo;
-  }
-  int64_t last(int64_t bulge) const {
-    const int64_t at = lo + end - 1 + bulge;
-    return at < hi ? at : hi;
-  }
+  int64_t lo, hi, bulges, begin, end, first, last;
 };
 
 // Matrices lie column by column. `reflections` has kReflection numbers for every time of the chain, bulge by bulge.

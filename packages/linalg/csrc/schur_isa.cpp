@@ -264,7 +264,7 @@ template <class R, int P, class T>
 void reflect_left(const Chain& chain, const R* reflections, int64_t n, T* matrix, int64_t lda) {
   constexpr int64_t kWide = kTile * kLanes<R>, kColumns = kWide / P;
   alignas(64) R rows[kSpans * kWide];
-  const int64_t first = chain.first(kRows<P>), height = chain.last(kRows<P>) - first;
+  const int64_t first = chain.first, height = chain.last - first;
   T *x = matrix + first, *of_rows = reinterpret_cast<T*>(rows);
   for (int64_t j = 0; j < n; j += kColumns) {
     const int64_t width = least(kColumns, n - j);
