@@ -176,7 +176,10 @@ pow_tensor = (
         doc=pow_number.doc,
     )
     .array(lambda xp, x, y: xp.power(x, y))
-    .grad(self="grad * conj(_pow_by_self(self, exponent))", exponent="grad * conj(_pow_by_exponent(self, exponent))")
+    .grad(
+        self="grad * conj(_pow_by_self(self, exponent))",
+        exponent=lambda grad, self, exponent, result: _pow_exponent_grad(grad, self, exponent, result),
+    )
     .samples(binary(0.1, 3.0, number=None))
 )
 pow_base = (
@@ -192,6 +195,17 @@ pow_base = (
     )
     .samples(lambda make, dtype: (_sample(2, make(3, 4, low=0, high=3)), _sample(3, make(low=0, high=3))))
 )
+
+
+def _pow_exponent_grad(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
+    import rushlight
+
+    if rushlight.is_grad_enabled():  # to be differentiated again
+        slope = _pow_by_exponent.operator(self, exponent)
+    else:  # the power is there already
+        none = (result == 0) | ((self == 0) & (exponent == 0))
+        slope = (result * self.to(result.dtype).log()).masked_fill(none, 0)
+    return grad * slope.conj()
 
 
 def _pow_slope(name: str, doc: str, array: Any, by_self: tuple[int, int], by_exponent: tuple[int, int]) -> Op:
