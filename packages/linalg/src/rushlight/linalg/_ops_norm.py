@@ -302,8 +302,8 @@ def _cond(A: Any, p: Any) -> Any:
         equal = ratio.detach() >= 1 - reach if p == -2 else ratio.detach() <= 1 + reach
         return ratio.masked_fill(equal, 1) if bool(equal.any()) else ratio
     check_square(f"linalg.cond(ord={p})", A)
-    with rushlight.no_grad():  # a power of two, so that products of norms and of gradients stay in range
-        scale = A.abs().amax((-2, -1), True).log2().floor().nan_to_num(0, 0, 0).exp2()
+    # Divided by a power of two, so that products of norms and of gradients stay in range.
+    scale = A.detach().abs().amax((-2, -1), True).log2().floor().nan_to_num(0, 0, 0).exp2()
     A = A / scale
     size_of = lambda x: _matrix("linalg.cond", x, p, (-2, -1), False, None)
     inverse, info = inv_ex.operator(A)
