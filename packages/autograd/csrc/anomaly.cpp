@@ -101,7 +101,9 @@ PyObject* watch_writes(Call& c, void*) {
   Ref<> done(result);
   return guard([&] {
     const std::string where = base_name(c.op) + (c.inplace ? "_" : c.out ? "(out=...)" : "") + " at " + caller();
-    if (writes) {
+    if (writes && c.args[0].kind == Kind::Tensors) {  // steps of optimizers
+      for (int i = 0; i < c.args[0].count; ++i) note_write(c.args[0].tensors[i], where);
+    } else if (writes) {
       note_write(c.args[0].tensor, where);
     } else if (is_tensor(c.out)) {
       note_write(as_tensor(c.out), where);

@@ -1,4 +1,6 @@
 // Kernels of losses.
+#include <algorithm>
+
 #include "bind.h"
 #include "kernels/loss.h"
 #include "kernels/norm.h"
@@ -42,6 +44,9 @@ double sum(const void* data, int64_t n) {
 }
 double sum(const Owned& t) { return (t->dtype == DType::Float64 ? sum<double> : sum<float>)(t.data(), t->numel); }
 
+// Where the second half of a tensor begins.
+char* half_of(const Owned& t) { return t.data() + t->numel / 2 * (t->dtype == DType::Float64 ? 8 : 4); }
+
 Owned number(double value, DType dtype) {
   Owned t = empty(0, nullptr, dtype);
   if (!t) return t;
@@ -54,17 +59,19 @@ Owned number(double value, DType dtype) {
 }
 
 // nn::class_loss(input, target, weight, reduction, ignore_index, label_smoothing): the loss, and for the gradient the
-// logarithms of the sums of exponentials and the sum of the targets' weights.
+// greatest scores with the logarithms of the sums of exponentials less those, and the sum of the targets' weights.
 PyObject* class_loss_kernel(Call& c) {
   Tensor *input = c.args[0].tensor, *target = c.args[1].tensor;
   if (!fits(input, target, tensor_or_null(c.args[2]))) return run_composite(c);
   const Scores s(input);
   const int64_t reduction = c.args[3].to_int(), ignore_index = c.args[4].to_int();
   const Owned x = contiguous(input), classes = contiguous(target), weight = contiguous_or_none(c.args[2]);
+  int64_t pairs[kMaxRank + 1] = {2};
+  std::copy_n(target->sizes, target->ndim, pairs + 1);
   Owned loss = empty(target->ndim, target->sizes, input->dtype),
-        normalizer = empty(target->ndim, target->sizes, input->dtype);
+        normalizers = empty(target->ndim + 1, pairs, input->dtype);
   const Owned factor = empty(target->ndim, target->sizes, input->dtype);
-  if (!x || !classes || !loss || !normalizer || !factor || PyErr_Occurred()) return nullptr;
+  if (!x || !classes || !loss || !normalizers || !factor || PyErr_Occurred()) return nullptr;
   const int64_t* at = reinterpret_cast<const int64_t*>(classes.data());
   for (int64_t i = 0; i < target->numel; ++i) {
     if ((at[i] < 0 || at[i] >= s.classes) && at[i] != ignore_index) {
@@ -72,9 +79,18 @@ PyObject* class_loss_kernel(Call& c) {
       return nullptr;
     }
   }
-  const CrossEntropy g{
-      s.outer,     s.classes,         s.inner,      x.data(), weight.data(), at, ignore_index, c.args[5].to_double(),
-      loss.data(), normalizer.data(), factor.data()};
+  const CrossEntropy g{s.outer,
+                       s.classes,
+                       s.inner,
+                       x.data(),
+                       weight.data(),
+                       at,
+                       ignore_index,
+                       c.args[5].to_double(),
+                       loss.data(),
+                       normalizers.data(),
+                       half_of(normalizers),
+                       factor.data()};
   if (target->numel != 0 &&
       !run_unlocked(input->numel, [&] { norm_kernels().cross_entropy[type_index(input->dtype)](g); }))
     return nullptr;
@@ -82,25 +98,25 @@ PyObject* class_loss_kernel(Call& c) {
   Owned total = number(divisor, input->dtype);
   if (reduction != 0) loss = number(sum(loss) / divisor, input->dtype);
   if (!total || !loss) return nullptr;
-  return tuple_of({&loss, &normalizer, &total});
+  return tuple_of({&loss, &normalizers, &total});
 }
 
-// nn::class_loss_backward(output_grad, input, target, weight, normalizer, total, reduction, ignore_index,
+// nn::class_loss_backward(output_grad, input, target, weight, normalizers, total, reduction, ignore_index,
 // label_smoothing)
 PyObject* class_loss_backward_kernel(Call& c) {
   Tensor *grad = c.args[0].tensor, *input = c.args[1].tensor, *target = c.args[2].tensor, *total = c.args[5].tensor;
   if (!fits(input, target, tensor_or_null(c.args[3])) || grad->dtype != input->dtype) return run_composite(c);
   if (grad->numel != (c.args[6].to_int() == 0 ? target->numel : 1) || total->numel != 1 ||
       total->dtype != input->dtype || c.args[4].tensor->dtype != input->dtype ||
-      c.args[4].tensor->numel != target->numel) {
+      c.args[4].tensor->numel != 2 * target->numel) {
     return fail(c, "the arguments do not fit");
   }
   const Scores s(input);
   const Owned dloss = contiguous(grad), x = contiguous(input), classes = contiguous(target),
               weight = contiguous_or_none(c.args[3]);
-  const Owned normalizer = contiguous(c.args[4].tensor);
+  const Owned normalizers = contiguous(c.args[4].tensor);
   Owned dx = empty_like(input);
-  if (!dloss || !x || !classes || !normalizer || !dx || PyErr_Occurred()) return nullptr;
+  if (!dloss || !x || !classes || !normalizers || !dx || PyErr_Occurred()) return nullptr;
   const double divisor = input->dtype == DType::Float64 ? *reinterpret_cast<double*>(total->data)
                                                         : static_cast<double>(*reinterpret_cast<float*>(total->data));
   const int64_t ignore_index = c.args[7].to_int(), *at = reinterpret_cast<const int64_t*>(classes.data());
@@ -112,7 +128,8 @@ PyObject* class_loss_backward_kernel(Call& c) {
                                s.inner,
                                x.data(),
                                weight.data(),
-                               normalizer.data(),
+                               normalizers.data(),
+                               half_of(normalizers),
                                at,
                                ignore_index,
                                c.args[8].to_double(),

@@ -236,3 +236,25 @@ def test_one_sample_may_have_its_class_in_a_vector(loss):
     for reduction in ("mean", "sum", "none"):
         value = loss(scores, torch.tensor([1]), reduction=reduction)
         torch.testing.assert_close(value, loss(scores, torch.tensor(1), reduction=reduction), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("score", [0.0, 1e5, -1e8, 1e20])
+@pytest.mark.parametrize("positions", [1, 3])
+def test_cross_entropy_of_equal_scores_of_any_size_is_that_of_zeros(score, positions):
+    scores = torch.full((1, 2, positions), score, requires_grad=True)
+    target = torch.zeros(1, positions, dtype=torch.int64)
+    for smoothing in (0.0, 0.2):
+        loss = F.cross_entropy(scores, target, label_smoothing=smoothing)
+        assert loss.item() == pytest.approx(math.log(2), rel=1e-6)
+        for create_graph in (False, True):
+            (slope,) = torch.autograd.grad(loss, scores, retain_graph=True, create_graph=create_graph)
+            expected = torch.tensor([-0.5, 0.5]) * (1 - smoothing) / positions
+            torch.testing.assert_close(slope[0], expected[:, None].expand(2, positions))
+
+
+def test_cross_entropy_of_ignored_targets_alone_has_the_gradient_zero():
+    scores = torch.zeros(2, 2, requires_grad=True)
+    loss = F.cross_entropy(scores, torch.tensor([-100, -100]))
+    for create_graph in (False, True):
+        (slope,) = torch.autograd.grad(loss, scores, retain_graph=True, create_graph=create_graph)
+        assert (slope == 0).all()

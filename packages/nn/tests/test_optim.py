@@ -619,3 +619,16 @@ def test_sparse_adam():
 def test_embedding_refuses_scaled_sparse_gradients():
     with pytest.raises(RuntimeError, match="scale_grad_by_freq not supported with sparse"):
         nn.functional.embedding(torch.tensor([0]), torch.ones(2, 3), scale_grad_by_freq=True, sparse=True)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_anomaly_mode_names_the_step_that_overwrote_a_parameter(count):
+    params = [torch.ones(3, requires_grad=True) for _ in range(count)]
+    optimizer = torch.optim.SGD(params, 0.1)
+    with torch.autograd.detect_anomaly():
+        loss = sum((param**2).sum() for param in params)
+        loss.backward(retain_graph=True)
+        for _ in range(20):
+            optimizer.step()
+        with pytest.raises(RuntimeError, match=r"sgd_step_ at .*test_optim\.py"):
+            loss.backward()

@@ -47,13 +47,14 @@ struct CrossEntropy {
   const int64_t* target;   // checked: each a class or ignore_index
   int64_t ignore_index;
   double smoothing;
-  void *loss, *normalizer;  // (outer, inner): the loss, and the logarithm of the sum of exponentials
-  void* factor;             // (outer, inner): the weight of the target, 0 where ignored
+  // (outer, inner): the loss, the greatest score, the logarithm of the sum of exponentials of scores less that, and the
+  // weight of the target, 0 where ignored.
+  void *loss, *greatest, *log_total, *factor;
 };
 
 struct CrossEntropyBackward {
   int64_t outer, classes, inner;
-  const void *x, *weight, *normalizer;
+  const void *x, *weight, *greatest, *log_total;
   const int64_t* target;
   int64_t ignore_index;
   double smoothing;

@@ -365,10 +365,11 @@ double weight_sum(const void* weight, int64_t classes) {
   return sum;
 }
 
-// What a row of scores comes to: the logarithm of its sum of exponentials, and the weighted sum of its scores.
+// What a row of scores comes to: the greatest, the logarithm of the sum of exponentials of what the others are below
+// it, and the weighted sum of how far they are below it. Apart, since the greatest may be too large to add to.
 template <class T>
 struct RowSums {
-  T normalizer, scores;
+  T greatest, log_total, below;
 };
 
 template <class T>
@@ -388,29 +389,30 @@ RowSums<T> sum_row(const T* x, const T* weight, int64_t n, bool smooth) {
   const double total = sum_of<T>(n, [&](int64_t i, int64_t count) RL_INLINE {
     return keep<T>(exp_negative<T>(get(x + i, count) - greatest), count);
   });
-  double scores = 0;
+  double below = 0;
   if (smooth) {
-    scores = sum_of<T>(n, [&](int64_t i, int64_t count) RL_INLINE {
-      return weight != nullptr ? get(x + i, count) * get(weight + i, count) : get(x + i, count);
+    below = sum_of<T>(n, [&](int64_t i, int64_t count) RL_INLINE {
+      const Vec<T> v = keep<T>(greatest - get(x + i, count), count);
+      return weight != nullptr ? v * get(weight + i, count) : v;
     });
   }
-  return {greatest + static_cast<T>(__builtin_log(total)), static_cast<T>(scores)};
+  return {greatest, static_cast<T>(__builtin_log(total)), static_cast<T>(below)};
 }
 
 // The same for `count` positions next to each other, whose classes lie `stride` apart.
 template <class T>
 void sum_lanes_of_rows(const T* x, const T* weight, int64_t n, int64_t stride, int64_t count, bool smooth,
                        RowSums<T>* out) {
-  Vec<T> top = load(x, count), total{}, scores{};
+  Vec<T> top = load(x, count), total{}, below{};
   for (int64_t c = 1; c < n; ++c) top = greater<T>(top, load(x + c * stride, count));
   top = top == -static_cast<T>(__builtin_inf()) ? Vec<T>{} : top;
   for (int64_t c = 0; c < n; ++c) {
     const Vec<T> v = load(x + c * stride, count);
     total += exp_negative<T>(v - top);
-    if (smooth) scores += weight != nullptr ? v * weight[c] : v;
+    if (smooth) below += weight != nullptr ? (top - v) * weight[c] : top - v;
   }
   for (int64_t i = 0; i < count; ++i) {
-    out[i] = {top[i] + static_cast<T>(__builtin_log(static_cast<double>(total[i]))), scores[i]};
+    out[i] = {top[i], static_cast<T>(__builtin_log(static_cast<double>(total[i]))), below[i]};
   }
 }
 
@@ -442,13 +444,14 @@ void cross_entropy(const CrossEntropy& g) {
     }
     for (int64_t j = 0; j < count; ++j) {
       const int64_t at = o * g.inner + i + j, target = g.target[at];
-      const T normalizer = sums[j].normalizer;
-      static_cast<T*>(g.normalizer)[at] = normalizer;
+      const T greatest = sums[j].greatest, log_total = sums[j].log_total;
+      static_cast<T*>(g.greatest)[at] = greatest;
+      static_cast<T*>(g.log_total)[at] = log_total;
       T loss = 0, factor = 0;
       if (target != g.ignore_index) {
         factor = weight != nullptr ? weight[target] : T(1);
-        loss = factor * keep_share * (normalizer - x[target * g.inner + j]);
-        if (g.smoothing != 0) loss += spread * (static_cast<T>(all) * normalizer - sums[j].scores);
+        loss = factor * keep_share * (greatest - x[target * g.inner + j] + log_total);
+        if (g.smoothing != 0) loss += spread * (static_cast<T>(all) * log_total + sums[j].below);
       }
       static_cast<T*>(g.loss)[at] = loss;
       static_cast<T*>(g.factor)[at] = factor;
@@ -466,11 +469,13 @@ void cross_entropy_backward(const CrossEntropyBackward& g) {
     const int64_t first = o * g.classes * g.inner + i;
     const T* x = static_cast<const T*>(g.x) + first;
     T* dx = static_cast<T*>(g.dx) + first;
-    T slope[kLanes<T>] = {}, share[kLanes<T>] = {}, normalizer[kLanes<T>] = {};  // of softmax, and of the target
-    T even[kLanes<T>] = {};                                                      // of every class, by smoothing
+    T slope[kLanes<T>] = {}, share[kLanes<T>] = {};  // of softmax, and of the target
+    T greatest[kLanes<T>] = {}, log_total[kLanes<T>] = {};
+    T even[kLanes<T>] = {};  // of every class, by smoothing
     for (int64_t j = 0; j < count; ++j) {
       const int64_t at = o * g.inner + i + j, target = g.target[at];
-      normalizer[j] = static_cast<const T*>(g.normalizer)[at];
+      greatest[j] = static_cast<const T*>(g.greatest)[at];
+      log_total[j] = static_cast<const T*>(g.log_total)[at];
       if (target == g.ignore_index) continue;
       const T dloss =
           static_cast<T>(static_cast<double>(static_cast<const T*>(g.dloss)[at * g.dloss_stride]) / g.divisor);
@@ -481,14 +486,14 @@ void cross_entropy_backward(const CrossEntropyBackward& g) {
     if (g.inner == 1) {
       for (int64_t c = 0; c < g.classes; c += kLanes<T>) {
         const int64_t n = least(g.classes - c, kLanes<T>);
-        Vec<T> v = exp_negative<T>(get(x + c, n) - normalizer[0]) * slope[0];
+        Vec<T> v = exp_negative<T>(get(x + c, n) - greatest[0] - log_total[0]) * slope[0];
         if (even[0] != T(0)) v -= weight != nullptr ? get(weight + c, n) * even[0] : splat(even[0]);
         put<T>(dx + c, v, n);
       }
     } else {
-      const Vec<T> top = load(normalizer), factor = load(slope), spreads = load(even);
+      const Vec<T> top = load(greatest), logs = load(log_total), factor = load(slope), spreads = load(even);
       for (int64_t c = 0; c < g.classes; ++c) {
-        Vec<T> v = exp_negative<T>(load(x + c * g.inner, count) - top) * factor;
+        Vec<T> v = exp_negative<T>(load(x + c * g.inner, count) - top - logs) * factor;
         if (g.smoothing != 0) v -= weight != nullptr ? spreads * weight[c] : spreads;
         store<T>(dx + c * g.inner, v, count);
       }

@@ -172,8 +172,8 @@ void check_cross_entropy(int64_t outer, int64_t classes, int64_t inner, double s
   const auto x = random_values<T>(outer * classes * inner), w = random_values<T>(classes);
   std::vector<int64_t> target(static_cast<size_t>(outer * inner));
   for (int64_t& t : target) t = pick(-1, classes - 1);  // -1 is ignored
-  std::vector<T> loss(target.size()), normalizer(target.size()), factor(target.size()), dloss(target.size(), T(1)),
-      dx(x.size());
+  std::vector<T> loss(target.size()), greatest(target.size()), logs(target.size()), factor(target.size()),
+      dloss(target.size(), T(1)), dx(x.size());
   Values expected(target.size()), slope(x.size());
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < inner; ++i) {
@@ -197,10 +197,11 @@ void check_cross_entropy(int64_t outer, int64_t classes, int64_t inner, double s
   }
   const void* weights = weighted ? w.data() : nullptr;
   rl::norm_kernels().cross_entropy[kType<T>]({outer, classes, inner, x.data(), weights, target.data(), -1, smoothing,
-                                              loss.data(), normalizer.data(), factor.data()});
+                                              loss.data(), greatest.data(), logs.data(), factor.data()});
   compare("cross_entropy", expected, loss);
-  rl::norm_kernels().cross_entropy_backward[kType<T>]({outer, classes, inner, x.data(), weights, normalizer.data(),
-                                                       target.data(), -1, smoothing, dloss.data(), 1, 1.0, dx.data()});
+  rl::norm_kernels().cross_entropy_backward[kType<T>]({outer, classes, inner, x.data(), weights, greatest.data(),
+                                                       logs.data(), target.data(), -1, smoothing, dloss.data(), 1, 1.0,
+                                                       dx.data()});
   compare("cross_entropy_backward", slope, dx);
 }
 

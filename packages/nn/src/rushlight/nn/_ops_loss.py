@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -112,15 +113,24 @@ def class_loss_composite(
         raise NotImplementedError(f'"cross_entropy" not implemented for dtype {input.dtype}')
     dtype, input, weight = input.dtype, wide(input), wide(weight)
     dim = _class_dim(input)
-    normalizer = rl.logsumexp(input, dim)
-    log_p = input - normalizer.unsqueeze(dim)
+    log_p = rl.log_softmax(input, dim)
     loss, factors = _picked(log_p, target, weight, ignore_index, dim)
     if label_smoothing != 0:
         spread = log_p if weight is None else log_p * _along(weight, dim, input.dim())
         smooth = rl.where(target != ignore_index, -spread.sum(dim), 0)
         loss = loss * (1 - label_smoothing) + smooth * (label_smoothing / max(input.size(dim), 1))
     total = factors.sum() if reduction == 1 else rl.ones((), dtype=input.dtype, device=input.device)
-    return (loss if reduction == 0 else loss.sum() / total).to(dtype), normalizer, total
+    return (loss if reduction == 0 else loss.sum() / total).to(dtype), _normalizers(input, dim), total
+
+
+def _normalizers(input: Tensor, dim: int) -> Tensor:
+    """The greatest scores, and the logarithms of the sums of exponentials of scores less those: too large to add up."""
+    if not input.size(dim):
+        greatest = input.sum(dim)
+        return rl.stack([greatest, greatest - math.inf])
+    greatest = input.detach().amax(dim)
+    greatest = greatest.masked_fill(greatest == -math.inf, 0)
+    return rl.stack([greatest, rl.logsumexp(input.detach() - greatest.unsqueeze(dim), dim)])
 
 
 def _class_loss_backward(
@@ -128,7 +138,7 @@ def _class_loss_backward(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None,
-    normalizer: Tensor,
+    normalizers: Tensor,  # for kernels; of functions that are differentiated again, softmax is
     total: Tensor,
     reduction: int,
     ignore_index: int,
@@ -139,10 +149,10 @@ def _class_loss_backward(
     classes = input.size(dim)
     counts = target != ignore_index
     chosen = rl.where(counts, target, 0).to(rl.int64)
-    probability = (input - normalizer.unsqueeze(dim)).exp()
+    probability = rl.softmax(input, dim)
     weights = rl.ones(classes, dtype=input.dtype, device=input.device) if weight is None else weight
     factors = counts.to(input.dtype) * weights.index_select(0, chosen.reshape(-1)).reshape(chosen.shape)
-    slope = (output_grad / total).expand(target.shape)
+    slope = rl.where(counts, output_grad / total, 0)
     share = slope * factors * (1 - label_smoothing)
     even = slope * counts.to(input.dtype) * (label_smoothing / max(classes, 1))
     grad = probability * (share + even * weights.sum()).unsqueeze(dim)
@@ -164,9 +174,7 @@ def class_loss_grad(
     rest = (reduction, ignore_index, label_smoothing)
     if not rl.is_grad_enabled():
         return class_loss_backward.operator(grads[0], input, target, weight, result1, result2, *rest)
-    # The gradient is to be differentiated: the normalizer is a function of the input again.
-    normalizer = rl.logsumexp(wide(input), 1 if input.dim() > 1 else 0)
-    return _class_loss_backward(grads[0], input, target, weight, normalizer, result2, *rest)
+    return _class_loss_backward(grads[0], input, target, weight, result1, result2, *rest)
 
 
 _CLASS_LOSS = "int reduction, int ignore_index, float label_smoothing"
@@ -179,13 +187,21 @@ def _class_loss_samples(make: Any, dtype: Any) -> Any:
     yield Sample((make(2, 4, 3), make.tensor([[0, 1, 2], [3, 2, 1]]), None, 0, 2, 0.2))
 
 
+def _class_loss_backward_samples(make: Any, dtype: Any) -> Any:
+    if dtype.is_floating_point and dtype.itemsize >= 4:
+        scores = make(3, 4)
+        of_scores = _normalizers(scores, 1)
+        yield Sample((make(), scores, make.tensor([1, 0, 3]), None, of_scores, make(low=1, high=2), 1, 0, 0.1))
+
+
 class_loss = (
     Op(
         f"nn::class_loss(Tensor input, Tensor target, Tensor? weight, {_CLASS_LOSS}) -> (Tensor, Tensor, Tensor)",
         method=False,
         out=False,
         auxiliary=2,
-        doc="Cross entropy with class numbers, the logarithms of the sums of exponentials and the divisor of the mean.",
+        doc="Cross entropy with class numbers, the greatest scores and logarithms of sums of exponentials less those "
+        "(2, *), and the divisor of the mean.",
     )
     .composite(class_loss_composite)
     .grad(input=class_loss_grad, target=None, weight=None)
@@ -193,7 +209,7 @@ class_loss = (
 )
 class_loss_backward = (
     Op(
-        "nn::class_loss_backward(Tensor output_grad, Tensor input, Tensor target, Tensor? weight, Tensor normalizer, "
+        "nn::class_loss_backward(Tensor output_grad, Tensor input, Tensor target, Tensor? weight, Tensor normalizers, "
         f"Tensor total, {_CLASS_LOSS}) -> Tensor",
         method=False,
         out=False,
@@ -201,13 +217,7 @@ class_loss_backward = (
         doc="The gradient of `class_loss` with respect to its input.",
     )
     .composite(_class_loss_backward)
-    .samples(
-        lambda make, dtype: (
-            Sample((make(), make(3, 4), target, None, make(3, low=2, high=3), make(low=1, high=2), 1, 0, 0.1))
-            for target in [make.tensor([1, 0, 3])]
-            if dtype.is_floating_point and dtype.itemsize >= 4
-        )
-    )
+    .samples(_class_loss_backward_samples)
 )
 
 
