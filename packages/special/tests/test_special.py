@@ -82,3 +82,9 @@ def test_gradients(name):
     x = torch.tensor([0.3, 1.7, 4.2], dtype=torch.float64, requires_grad=True)
     assert autograd.gradcheck(getattr(torch.special, name), x)
     assert autograd.gradgradcheck(getattr(torch.special, name), x)
+
+
+@pytest.mark.parametrize("power", [0, 0.5, 2])
+def test_boxcox_takes_a_number_for_the_power(power):
+    x = torch.tensor([1.0, 4.0])
+    assert torch.equal(torch.special.boxcox(x, power), torch.special.boxcox(x, torch.tensor(float(power))))

@@ -565,8 +565,9 @@ _function(
 
 
 def _box_cox(xp: Any, x: Any, lmbda: Any) -> Any:
-    if "c" in (x.dtype.kind, lmbda.dtype.kind):
-        raise NotImplementedError(f'"special::boxcox" not implemented for {x.dtype} and {lmbda.dtype}')
+    for operand in (x, lmbda):
+        if isinstance(operand, complex) or getattr(operand, "dtype", x.dtype).kind == "c":
+            raise NotImplementedError('"special::boxcox" not implemented for complex numbers')
     x, lmbda = in_double(x), in_double(lmbda)
     with xp.errstate(all="ignore"):
         log = xp.log(x)
