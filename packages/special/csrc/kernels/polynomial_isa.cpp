@@ -163,7 +163,8 @@ RL_MEMBER V of_degree(V point, double n) {
 // All of one degree, at most highest_sum.
 template <Kind kKind, class T>
 void line(T* out, const T* points, double n, int64_t count) {
-  typedef T Cells __attribute__((vector_size(kLanes<double> * sizeof(T))));
+  constexpr size_t kBytes = kLanes<double> * sizeof(T);  // sizeof(Cells) as a template's argument is that of T
+  typedef T Cells __attribute__((vector_size(kBytes)));
   const auto vector = [&](int64_t i, auto size) {
     Cells cells{};
     std::memcpy(&cells, points + i, size);
@@ -171,7 +172,7 @@ void line(T* out, const T* points, double n, int64_t count) {
     std::memcpy(out + i, &cells, size);
   };
   int64_t i = 0;
-  for (; i + kLanes<double> <= count; i += kLanes<double>) vector(i, std::integral_constant<size_t, sizeof(Cells)>());
+  for (; i + kLanes<double> <= count; i += kLanes<double>) vector(i, std::integral_constant<size_t, kBytes>());
   if (i < count) vector(i, static_cast<size_t>(count - i) * sizeof(T));
 }
 
