@@ -215,5 +215,6 @@ def slope(
 
 
 def pole_distance(x: Any) -> Any:
-    """From x to the next of 0, -1, -2 and so on."""
+    """From x, which is real whatever its dtype, to the next of 0, -1, -2 and so on."""
+    x = x.real if x.is_complex() else x
     return x.where(x > 0, (x - x.round()).abs())
