@@ -604,6 +604,13 @@ def test_divergence_is_infinite_where_the_support_does_not_fit():
     assert dist.kl_divergence(dist.Poisson(tensor(1.0)), dist.Bernoulli(tensor(0.5))).item() == math.inf
 
 
+def test_divergence_of_what_is_certain():
+    certain, geometric = dist.Geometric(tensor(1.0)), dist.Geometric(tensor(0.25))
+    assert dist.kl_divergence(certain, certain).item() == 0
+    assert dist.kl_divergence(certain, geometric).item() == pytest.approx(-math.log(0.25))
+    assert dist.kl_divergence(geometric, certain).item() == math.inf
+
+
 def wishart(df, scale):
     return dist.Wishart(tensor(df), scale * torch.eye(2, **DOUBLE))
 
@@ -760,6 +767,33 @@ def test_validation_names_parameter_and_constraint():
     with pytest.raises(ValueError, match="right-most size of value must match event_shape"):
         dist.Dirichlet(torch.ones(3)).log_prob(torch.ones(2))
     assert dist.Normal(torch.zeros(2), -1.0, validate_args=False).log_prob(torch.zeros(3, 1)).shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "value"),
+    [
+        (lambda check: dist.Gumbel(tensor(0.0), tensor(1.0), validate_args=check), math.nan),
+        (lambda check: dist.Kumaraswamy(tensor(2.0), tensor(3.0), validate_args=check), 1.5),
+        (lambda check: dist.LogNormal(tensor(0.0), tensor(1.0), validate_args=check), -1.0),
+        (lambda check: dist.Uniform(tensor(0.0), tensor(1.0), validate_args=check), 1.5),
+        (lambda check: dist.Weibull(tensor(1.0), tensor(1.5), validate_args=check), -1.0),
+    ],
+)
+def test_distribution_functions_check_values(make, value):
+    with pytest.raises(ValueError, match="within the support"):
+        make(True).cdf(tensor(value))
+    make(False).cdf(tensor(value))
+
+
+def test_gumbel_in_its_tails():
+    gumbel = dist.Gumbel(tensor(0.5), tensor(2.0))
+    x = np.array([-math.inf, -10.0, 60.0, 1e10, math.inf])
+    np.testing.assert_allclose(gumbel.cdf(tensor(x)).numpy(), st.gumbel_r(0.5, 2).cdf(x), rtol=1e-13)
+
+
+def test_continuous_bernoulli_names_its_parameter():
+    with pytest.raises(ValueError, match=r"parameter probs .* of distribution ContinuousBernoulli\(probs: -0.5\)"):
+        dist.ContinuousBernoulli(tensor(-0.5))
 
 
 def test_validation_can_be_switched_off():

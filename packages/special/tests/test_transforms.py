@@ -267,6 +267,7 @@ def test_constraints_of_parts():
     assert cat.check(tensor([-1.0, -1.0, -1.0])).tolist() == [False, True, True]
     stack = constraints.stack([constraints.positive, constraints.real])
     assert stack.check(tensor([[1.0, -1.0], [-1.0, -1.0]])).tolist() == [[True, False], [True, True]]
+    assert stack.check(tensor([1.0])).tolist() == [True]
     with pytest.raises(ValueError, match="dependent"):
         constraints.dependent.check(tensor(0.0))
     assert constraints.is_dependent(dist.Uniform.support)

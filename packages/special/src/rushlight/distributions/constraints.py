@@ -445,7 +445,7 @@ class _Stack(Constraint):
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(f"stack: the value has no dimension {self.dim}, got a value of shape {value.shape}.")
         slices = value.unbind(self.dim)
-        return rl.stack([c.check(part) for c, part in zip(self.cseq, slices, strict=True)], self.dim)
+        return rl.stack([c.check(part) for c, part in zip(self.cseq, slices, strict=False)], self.dim)
 
 
 def _whole(value: Tensor) -> Tensor:

@@ -47,13 +47,11 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         require_one(probs, logits)
         if probs is not None:
             (self.probs,) = broadcast_all(probs)
-            checks = self._validate_args if validate_args is None else validate_args
-            if checks and not constraints.unit_interval.check(self.probs).all():
-                raise ValueError("The parameter probs has invalid values")
-            self.probs = clamp_probs(self.probs)
         else:
             (self.logits,) = broadcast_all(logits)
         super().__init__(self._param.shape, validate_args=validate_args)
+        if probs is not None:
+            self.probs = clamp_probs(self.probs)
 
     # All is told in the log-odds l, where nothing overflows: probs is (1 + tanh(l / 2)) / 2. Series stand for what is
     # 0 / 0 at l = 0.

@@ -68,5 +68,10 @@ class Gumbel(TransformedDistribution):
         y = (self.loc - value) / self.scale
         return y - y.exp() - self.scale.log()
 
+    def cdf(self, value: Tensor) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        return (-((self.loc - value) / self.scale).exp()).exp()
+
     def entropy(self) -> Any:
         return self.scale.log() + (1 + euler_constant)

@@ -232,7 +232,7 @@ def _gumbel_gumbel(p: Any, q: Any) -> Any:
 
 @register_kl(Geometric, Geometric)
 def _geometric_geometric(p: Any, q: Any) -> Any:
-    return -p.entropy() - (-q.probs).log1p() * p.mean - q.probs.log()
+    return -p.entropy() - rl.special.xlog1py(p.mean, -q.probs) - q.probs.log()
 
 
 @register_kl(HalfNormal, HalfNormal)

@@ -123,6 +123,8 @@ class TransformedDistribution(Distribution):
     def cdf(self, value: Tensor) -> Any:
         for transform in reversed(self.transforms):
             value = transform.inv(value)
+        if self._validate_args:
+            self.base_dist._validate_sample(value)
         return self._reversed_where_decreasing(self.base_dist.cdf(value))
 
     def icdf(self, value: Tensor) -> Any:
