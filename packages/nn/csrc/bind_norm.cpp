@@ -97,7 +97,7 @@ bool read_rows(const Tensor* input, const Arg& length, const Arg& period, const 
   return r->rows % r->period == 0;
 }
 
-// nn::row_norm(input, weight, bias, length, period, repeat, eps)
+// nn::row_norm(input, weight, bias, length, period, repeat, eps, centred)
 PyObject* row_norm_kernel(Call& c) {
   Tensor* input = c.args[0].tensor;
   if (!is_native(input) || input->numel == 0) return run_composite(c);
@@ -111,12 +111,12 @@ PyObject* row_norm_kernel(Call& c) {
   if (!x || !y || !mean || !scale || PyErr_Occurred()) return nullptr;
   r.x = x.data(), r.weight = weight.data(), r.bias = bias.data(), r.y = y.data(), r.mean = mean.data(),
   r.scale = scale.data();
-  r.eps = c.args[6].to_double();
+  r.eps = c.args[6].to_double(), r.centred = c.args[7].to_bool();
   if (!run_unlocked(input->numel, [&] { norm_kernels().row_norm[type_index(input->dtype)](r); })) return nullptr;
   return tuple_of({&y, &mean, &scale});
 }
 
-// nn::row_norm_backward(output_grad, input, weight, mean, scale, length, period, repeat)
+// nn::row_norm_backward(output_grad, input, weight, mean, scale, length, period, repeat, centred)
 PyObject* row_norm_backward_kernel(Call& c) {
   Tensor *grad = c.args[0].tensor, *input = c.args[1].tensor, *weight = tensor_or_null(c.args[2]);
   RowNorm r{};
@@ -135,8 +135,9 @@ PyObject* row_norm_backward_kernel(Call& c) {
   if (weight != nullptr) dweight = empty_like(weight);
   dbias = weight != nullptr ? empty_like(weight) : empty(1, &weights, input->dtype);
   if (!dy || !x || !mean || !scale || !dx || !dbias || PyErr_Occurred()) return nullptr;
-  const RowNormBackward b{r.rows,   r.length,    r.period,     r.repeat,  x.data(),       dy.data(),
-                          w.data(), mean.data(), scale.data(), dx.data(), dweight.data(), dbias.data()};
+  const RowNormBackward b{r.rows,         r.length,     r.period,           r.repeat,     x.data(),
+                          dy.data(),      w.data(),     mean.data(),        scale.data(), dx.data(),
+                          dweight.data(), dbias.data(), c.args[8].to_bool()};
   if (!run_unlocked(input->numel, [&] { norm_kernels().row_norm_backward[type_index(input->dtype)](b); }))
     return nullptr;
   return tuple_of({&dx, &dweight, &dbias});
@@ -174,8 +175,8 @@ PyObject* layer_norm_call(Call& c) {
     plain = !c.args[i].is_tensor() || (c.args[i].tensor->ndim == shape.count && same(c.args[i].tensor));
   if (!plain) return run_composite(c);
   for (int d = 0; d < shape.count; ++d) length *= shape.ints[d];
-  Arg args[7] = {c.args[0], c.args[2], c.args[3], arg(length), arg(int64_t{1}), arg(int64_t{1}), c.args[4]};
-  return first_of(row_norm, args, 7);
+  Arg args[] = {c.args[0], c.args[2], c.args[3], arg(length), arg(int64_t{1}), arg(int64_t{1}), c.args[4], arg(true)};
+  return first_of(row_norm, args, 8);
 }
 
 }  // namespace

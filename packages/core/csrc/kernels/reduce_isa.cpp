@@ -1,5 +1,7 @@
 // The blocks of reductions, vectorised by the compiler: accumulators are small arrays of independent lanes.
+#include <float.h>
 #include <math.h>
+
 #include <type_traits>
 
 #include "hypot.h"
@@ -458,9 +460,45 @@ void count_columns(const void* in, int64_t n, int64_t row_stride, int64_t m, int
 
 // ---- Variance: two passes over a block in the cache, blocks merged by Chan, Golub and LeVeque (1979) ----
 
+constexpr double kHugeUnit = 0x1p600, kTinyUnit = 0x1p-600;
+
 struct Moments {
   double n, mean, m2;
+  double unit = kTinyUnit;  // m2 is in units of its square, which doubles may not hold
 };
+
+// What squares of that size are measured in.
+inline double unit_of(double size) { return size > 0x1p500 ? kHugeUnit : size < 0x1p-400 ? kTinyUnit : 1; }
+
+// Whether the sum of n squares kept its digits.
+template <class W>
+inline bool in_range(double squares, double n) {
+  return squares > n * (sizeof(W) == 4 ? 0x1p-100 : 0x1p-900) && squares <= DBL_MAX;
+}
+
+// The moments of a block whose squares leave the range of its type.
+template <class W>
+Moments far_moments(const W* first, int64_t n, int64_t stride) {
+  const auto at = [&](int64_t i) { return static_cast<double>(*row_of<W>(first, i, stride)); };
+  const double count = static_cast<double>(n);
+  double top = 0;
+  bool constant = true;
+  for (int64_t i = 0; i < n; ++i) {
+    top = fmax(top, fabs(at(i)));
+    constant &= at(i) == at(0);
+  }
+  if (constant && top <= DBL_MAX) return {count, n == 0 ? 0 : at(0), 0};
+  const double unit = unit_of(top), factor = 1 / unit;
+  double mean = 0, sum = 0, squares = 0;
+  for (int64_t i = 0; i < n; ++i) mean += at(i) * factor;
+  mean /= count;
+  for (int64_t i = 0; i < n; ++i) {
+    const double d = at(i) * factor - mean;
+    sum += d;
+    squares += d * d;
+  }
+  return {count, (mean + sum / count) * unit, squares - sum * sum / count, unit};
+}
 
 template <class W>
 void var_row(const void* in, int64_t n, int64_t, void* out, const ReduceParams&) {
@@ -487,7 +525,9 @@ void var_row(const void* in, int64_t n, int64_t, void* out, const ReduceParams&)
     sum += s[l];
     squares += q[l];
   }
-  *static_cast<Moments*>(out) = n == 0 ? Moments{} : Moments{count, shift + sum / count, squares - sum * sum / count};
+  *static_cast<Moments*>(out) = in_range<W>(squares, count)
+                                    ? Moments{count, shift + sum / count, squares - sum * sum / count, 1}
+                                    : far_moments(v, n, sizeof(W));
 }
 
 template <class W>
@@ -513,7 +553,8 @@ void var_columns(const void* in, int64_t n, int64_t row_stride, int64_t m, int64
     }
     for (int64_t j = 0; j < k; ++j) {
       const double s = sum[j];
-      acc[j0 + j] = n == 0 ? Moments{} : Moments{count, shift[j] + s / count, squares[j] - s * s / count};
+      acc[j0 + j] = in_range<W>(squares[j], count) ? Moments{count, shift[j] + s / count, squares[j] - s * s / count, 1}
+                                                   : far_moments(static_cast<const W*>(in) + j0 + j, n, row_stride);
     }
   }
 }
@@ -524,9 +565,14 @@ void var_merge(void* acc, const void* later, int64_t m) {
   for (int64_t j = 0; j < m; ++j) {
     const double n = a[j].n + b[j].n, gap = b[j].mean - a[j].mean;
     if (n == 0) continue;
+    const double unit = fmax(unit_of(fabs(gap)), fmax(a[j].unit, b[j].unit));
+    const auto squares = [&](const Moments& x) {
+      return x.unit == unit ? x.m2 : x.m2 * (x.unit / unit) * (x.unit / unit);
+    };
+    a[j].m2 = squares(a[j]) + squares(b[j]) + gap / unit * (gap / unit) * (a[j].n * (b[j].n / n));
     a[j].mean += gap * (b[j].n / n);
-    a[j].m2 += b[j].m2 + gap * gap * (a[j].n * (b[j].n / n));
     a[j].n = n;
+    a[j].unit = unit;
   }
 }
 
@@ -536,7 +582,8 @@ void var_finish(const void* acc, int64_t m, char* out, char* second, const Reduc
   for (int64_t j = 0; j < m; ++j) {
     const double degrees = a[j].n - params.correction;
     const double var = a[j].m2 / (degrees > 0 ? degrees : 0.0);
-    store(static_cast<W>(params.square_root ? sqrt(var) : var), reinterpret_cast<T*>(out) + j);
+    const double spread = params.square_root ? sqrt(var) * a[j].unit : var * a[j].unit * a[j].unit;
+    store(static_cast<W>(spread), reinterpret_cast<T*>(out) + j);
     if (second != nullptr) {
       store(static_cast<W>(a[j].n == 0 ? static_cast<double>(NAN) : a[j].mean), reinterpret_cast<T*>(second) + j);
     }

@@ -245,7 +245,6 @@ void complex_var(const Tensor* t, uint64_t mask, Tensor* out, Tensor* mean, cons
   const int64_t size = itemsize(real);
   Ref<Tensor> imaginary = empty_like(out, real), part_mean = empty_like(out, real);
   ReduceParams part = params;
-  part.square_root = false;
   part.second = part_mean->data;
   for (int k = 0; k < 2; ++k) {
     Tensor* target = k == 0 ? out : imaginary.get();
@@ -255,10 +254,7 @@ void complex_var(const Tensor* t, uint64_t mask, Tensor* out, Tensor* mean, cons
     copy_strided(real, mean->data + k * size, &to, real, part_mean->data, &from, 1, &out->numel);
   }
   const auto combine = [&](auto* a, const auto* b) {
-    for (int64_t i = 0; i < out->numel; ++i) {
-      a[i] += b[i];
-      if (params.square_root) a[i] = std::sqrt(a[i]);
-    }
+    for (int64_t i = 0; i < out->numel; ++i) a[i] = params.square_root ? std::hypot(a[i], b[i]) : a[i] + b[i];
   };
   if (real == DType::Float32)
     combine(reinterpret_cast<float*>(out->data), reinterpret_cast<const float*>(imaginary->data));

@@ -26,18 +26,21 @@ struct BatchNormBackward {
 };
 
 // An input (rows, length), normalised row by row. The element i of a row is scaled by weight[(row % row_period *
-// row_channels) + i / repeat]: layer norm has period 1 and repeat 1, group norm the groups and the image.
+// row_channels) + i / repeat]: layer norm has period 1 and repeat 1, group norm the groups and the image. What is not
+// centred keeps its mean, for which 0 stands.
 struct RowNorm {
   int64_t rows, length, period, repeat;
   const void *x, *weight, *bias;
   void *y, *mean, *scale;  // per row
   double eps;
+  bool centred;
 };
 
 struct RowNormBackward {
   int64_t rows, length, period, repeat;
   const void *x, *dy, *weight, *mean, *scale;
   void *dx, *dweight, *dbias;  // any may be null
+  bool centred;
 };
 
 // Scores (outer, classes, inner), a class for each (outer, inner).

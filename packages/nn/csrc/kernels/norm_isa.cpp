@@ -38,6 +38,28 @@ inline Vec<T> keep(Vec<T> v, int64_t count) {
   return load(part, count);
 }
 
+struct Spread {
+  double mean, variance, scale;  // 1 / sqrt(variance + eps), where the variance may have left the range
+};
+
+template <class T>
+inline bool in_range(double square) {
+  return square > (sizeof(T) == 4 ? 0x1p-100 : 0x1p-900) && square <= __DBL_MAX__;
+}
+
+// Of elements whose squares, or the sum of them, left the range of their type: floats go in doubles, doubles in units.
+template <class F>
+Spread far_spread(int64_t n, double eps, bool centred, const F& at) {
+  double top = 0, mean = 0, variance = 0;
+  for (int64_t i = 0; i < n; ++i) top = __builtin_fmax(top, __builtin_fabs(at(i)));
+  const double unit = top > 0x1p500 ? 0x1p600 : top < 0x1p-400 && eps == 0 ? 0x1p-600 : 1, factor = 1 / unit;
+  for (int64_t i = 0; centred && i < n; ++i) mean += at(i) * factor;
+  mean /= static_cast<double>(n);
+  for (int64_t i = 0; i < n; ++i) variance += (at(i) * factor - mean) * (at(i) * factor - mean);
+  variance /= static_cast<double>(n);
+  return {mean * unit, variance * unit * unit, factor / __builtin_sqrt(variance + eps * factor * factor)};
+}
+
 // ---- batch norm
 
 template <class T>
@@ -70,12 +92,19 @@ void batch_norm_channel(const BatchNorm& b, int64_t c) {
       });
     }
     variance /= static_cast<double>(n);
-    update_running<T>(b, c, mean, variance, n);
   } else {
     mean = static_cast<double>(static_cast<const T*>(b.running_mean)[c]);
     variance = static_cast<double>(static_cast<const T*>(b.running_var)[c]);
   }
-  const double scale = 1 / __builtin_sqrt(variance + b.eps);
+  double scale = 1 / __builtin_sqrt(variance + b.eps);
+  if (b.training) {
+    if (!in_range<T>(variance + b.eps)) {
+      const Spread far = far_spread(
+          n, b.eps, true, [&](int64_t i) RL_INLINE { return static_cast<double>(x[i / b.inner * row + i % b.inner]); });
+      mean = far.mean, variance = far.variance, scale = far.scale;
+    }
+    update_running<T>(b, c, mean, variance, n);
+  }
   static_cast<T*>(b.mean)[c] = static_cast<T>(mean);
   static_cast<T*>(b.scale)[c] = static_cast<T>(scale);
   const T factor = static_cast<T>(scale) * value_or<T>(b.weight, c, 1), centre = static_cast<T>(mean);
@@ -102,16 +131,23 @@ void batch_norm_lanes(const BatchNorm& b, int64_t c, int64_t count) {
       variance += v * v;
     }
     variance /= static_cast<T>(b.outer);
-    for (int64_t i = 0; i < count; ++i) {
-      update_running<T>(b, c + i, static_cast<double>(mean[i]), static_cast<double>(variance[i]), b.outer);
-    }
   } else {
     mean = load(static_cast<const T*>(b.running_mean) + c, count);
     variance = load(static_cast<const T*>(b.running_var) + c, count);
   }
   T scale[kLanes<T>] = {}, shift[kLanes<T>] = {};
   for (int64_t i = 0; i < count; ++i) {
-    scale[i] = static_cast<T>(1 / __builtin_sqrt(static_cast<double>(variance[i]) + b.eps));
+    const double square = static_cast<double>(variance[i]) + b.eps;
+    Spread spread{static_cast<double>(mean[i]), static_cast<double>(variance[i]), 1 / __builtin_sqrt(square)};
+    if (b.training) {
+      if (!in_range<T>(square)) {
+        spread = far_spread(b.outer, b.eps, true,
+                            [&](int64_t o) RL_INLINE { return static_cast<double>(x[o * b.channels + i]); });
+        mean[i] = static_cast<T>(spread.mean);
+      }
+      update_running<T>(b, c + i, spread.mean, spread.variance, b.outer);
+    }
+    scale[i] = static_cast<T>(spread.scale);
     static_cast<T*>(b.scale)[c + i] = scale[i];
     scale[i] *= value_or<T>(b.weight, c + i, 1);
     shift[i] = value_or<T>(b.bias, c + i, 0);
@@ -236,15 +272,21 @@ void row_norm(const RowNorm& r) {
       const T* x = static_cast<const T*>(r.x) + row * r.length;
       T* y = static_cast<T*>(r.y) + row * r.length;
       const double n = static_cast<double>(r.length);
-      const T mean =
-          static_cast<T>(sum_of<T>(r.length, [&](int64_t i, int64_t c) RL_INLINE { return get(x + i, c); }) / n);
+      T mean = 0;
+      if (r.centred)
+        mean = static_cast<T>(sum_of<T>(r.length, [&](int64_t i, int64_t c) RL_INLINE { return get(x + i, c); }) / n);
       const double variance = sum_of<T>(r.length,
                                         [&](int64_t i, int64_t c) RL_INLINE {
                                           const Vec<T> v = keep<T>(get(x + i, c) - mean, c);
                                           return v * v;
                                         }) /
                               n;
-      const T scale = static_cast<T>(1 / __builtin_sqrt(variance + r.eps));
+      T scale = static_cast<T>(1 / __builtin_sqrt(variance + r.eps));
+      if (!in_range<T>(variance + r.eps)) {
+        const Spread far =
+            far_spread(r.length, r.eps, r.centred, [&](int64_t i) RL_INLINE { return static_cast<double>(x[i]); });
+        mean = static_cast<T>(far.mean), scale = static_cast<T>(far.scale);
+      }
       static_cast<T*>(r.mean)[row] = mean;
       static_cast<T*>(r.scale)[row] = scale;
       const int64_t first = row % r.period * channels;
@@ -274,7 +316,7 @@ void row_norm_dx(const RowNormBackward& r) {
         sum += g;
         product += g * (get(x + i, count) - mean);
       });
-      const T n = static_cast<T>(r.length), mean_g = sum_lanes<T>(sum) / n;
+      const T n = static_cast<T>(r.length), mean_g = r.centred ? sum_lanes<T>(sum) / n : T(0);
       const T slope = sum_lanes<T>(product) / n * scale * scale;
       each_weighted<T>(r.length, r.repeat, weight, T(1), [&](int64_t i, int64_t count, Vec<T> w) RL_INLINE {
         put<T>(dx + i, (get(dy + i, count) * w - mean_g - (get(x + i, count) - mean) * slope) * scale, count);

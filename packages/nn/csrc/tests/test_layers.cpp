@@ -145,7 +145,7 @@ void check_batch_norm(int64_t outer, int64_t channels, int64_t inner) {
   compare_loosely("batch_norm dweight", numeric_w, dw);
 }
 
-void check_row_norm(int64_t rows, int64_t length, int64_t period, int64_t repeat) {
+void check_row_norm(int64_t rows, int64_t length, int64_t period, int64_t repeat, bool centred = true) {
   const int64_t weights = period * length / repeat;
   const Values x = random_values<double>(rows * length), w = random_values<double>(weights),
                b = random_values<double>(weights);
@@ -153,8 +153,8 @@ void check_row_norm(int64_t rows, int64_t length, int64_t period, int64_t repeat
   Values mean(static_cast<size_t>(rows)), scale(mean.size());
   const auto norm = [&](const Values& in, const Values& weight) {
     Values y(x.size());
-    rl::norm_kernels().row_norm[1](
-        {rows, length, period, repeat, in.data(), weight.data(), b.data(), y.data(), mean.data(), scale.data(), 1e-5});
+    rl::norm_kernels().row_norm[1]({rows, length, period, repeat, in.data(), weight.data(), b.data(), y.data(),
+                                    mean.data(), scale.data(), 1e-5, centred});
     return y;
   };
   const Values numeric_x = numeric_gradient(x, dy, [&](const Values& v) { return norm(v, w); });
@@ -162,7 +162,7 @@ void check_row_norm(int64_t rows, int64_t length, int64_t period, int64_t repeat
   norm(x, w);
   Values dx(x.size()), dw(w.size()), db(w.size());
   rl::norm_kernels().row_norm_backward[1]({rows, length, period, repeat, x.data(), dy.data(), w.data(), mean.data(),
-                                           scale.data(), dx.data(), dw.data(), db.data()});
+                                           scale.data(), dx.data(), dw.data(), db.data(), centred});
   compare_loosely("row_norm dx", numeric_x, dx);
   compare_loosely("row_norm dweight", numeric_w, dw);
 }
@@ -243,6 +243,7 @@ int main() {
   check_row_norm(3, 21, 1, 1);
   check_row_norm(6, 20, 2, 5);
   check_row_norm(4, 3, 2, 1);
+  check_row_norm(3, 21, 1, 1, false);
   for (double smoothing : {0.0, 0.2}) {
     for (bool weighted : {false, true}) {
       check_cross_entropy<float>(7, 37, 1, smoothing, weighted);

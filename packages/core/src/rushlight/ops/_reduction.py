@@ -334,10 +334,12 @@ def _spread(name: str, root: bool, with_mean: bool) -> tuple[Op, ...]:
 
     def rule(dim: str, correction: str, keepdim: str) -> str:
         grad, result = ("grads[0]", "results[0]") if with_mean else ("grad", "result")
-        if root:
-            grad = f"where({result} == 0, 0, {grad} / (2 * {result}))"
-        scale = f"2 / (reduced_numel(self, {dim}) - {correction})"
-        total = f"unsqueeze_reduced({grad}, self, {dim}, {keepdim}) * ((self - mean(self, {dim}, True)) * ({scale}))"
+        slope, factor = f"self - mean(self, {dim}, True)", 2
+        if root:  # the ratio comes first, which does not leave the range; 0 where all elements are equal
+            root_of = f"unsqueeze_reduced(where({result} == 0, inf, {result}), self, {dim}, {keepdim})"
+            slope, factor = f"({slope}) / {root_of}", 1
+        scale = f"{factor} / (reduced_numel(self, {dim}) - {correction})"
+        total = f"unsqueeze_reduced({grad}, self, {dim}, {keepdim}) * (({slope}) * ({scale}))"
         if with_mean:
             total += f" + expand_reduced(grads[1] / reduced_numel(self, {dim}), self, {dim}, {keepdim})"
         return total

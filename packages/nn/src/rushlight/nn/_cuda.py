@@ -75,10 +75,17 @@ def _shaped(tensor: Tensor | None, shape: Sequence[int]) -> Tensor | None:
 
 
 def row_norm(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, length: int, period: int, repeat: int, eps: float
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    length: int,
+    period: int,
+    repeat: int,
+    eps: float,
+    centred: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    if repeat <= 0 or not input.numel() or input.is_complex():
-        return _ops_norm.row_norm_composite(input, weight, bias, length, period, repeat, eps)
+    if repeat <= 0 or not input.numel() or input.is_complex() or not centred:
+        return _ops_norm.row_norm_composite(input, weight, bias, length, period, repeat, eps, centred)
     shape = (-1, period, length // repeat, repeat)
     parameters = [_shaped(each, (1, *shape[1:3], 1)) for each in (weight, bias)]
     result, mean, _, scale = _computed(norm_array, input, input.reshape(shape), *parameters, (2, 3), eps)
@@ -94,9 +101,10 @@ def row_norm_backward(
     length: int,
     period: int,
     repeat: int,
+    centred: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor]:
-    if repeat <= 0 or not input.numel() or input.is_complex():
-        return _ops_norm._row_norm_backward(output_grad, input, weight, mean, scale, length, period, repeat)
+    if repeat <= 0 or not input.numel() or input.is_complex() or not centred:
+        return _ops_norm._row_norm_backward(output_grad, input, weight, mean, scale, length, period, repeat, centred)
     shape = (-1, period, length // repeat, repeat)
     lines = [each.reshape(-1, period, 1, 1) for each in (mean, scale)]
     grad, x = output_grad.reshape(shape), input.reshape(shape)

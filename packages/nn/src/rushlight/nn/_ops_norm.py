@@ -22,6 +22,17 @@ def _statistics(make: Any) -> tuple[Tensor, Tensor]:
     return make(3, requires_grad=False), make(3, low=1, high=2, requires_grad=False)
 
 
+def _scale(rows: Tensor, dims: list[int], eps: float) -> Tensor:
+    """``1 / sqrt(mean(rows^2) + eps)``, in units where the squares leave the range."""
+    if not rows.numel():
+        return rl.rsqrt((rows * rows).mean(dims, keepdim=True) + eps)
+    largest, bound = rl.norm(rows.detach(), math.inf, dims, keepdim=True), rl.finfo(rows.dtype).max ** 0.25
+    tiny = (largest < 1 / bound) & (largest != 0) if eps == 0 else largest < 0
+    unit = largest.masked_fill(~tiny & ~((largest > bound) & largest.isfinite()), 1)
+    parts = rows / unit
+    return rl.rsqrt((parts * parts).mean(dims, keepdim=True) + eps / unit / unit) / unit
+
+
 def channel_norm_composite(
     input: Tensor,
     weight: Tensor | None,
@@ -39,19 +50,19 @@ def channel_norm_composite(
     if training:
         mean = input.mean(dims)
         centred = input - mean.reshape(shape)
-        variance = (centred * centred).mean(dims)
+        scale = _scale(centred, dims, eps).reshape(-1)
         count = input.numel() // max(channels, 1)
         with rl.no_grad():
             if running_mean is not None and count:
                 running_mean.mul_(1 - momentum).add_(mean.detach(), alpha=momentum)
             if running_var is not None and count:
-                running_var.mul_(1 - momentum).add_(variance.detach(), alpha=momentum * count / max(count - 1, 1))
+                variance = (centred * centred).mean(dims)
+                running_var.mul_(1 - momentum).add_(variance, alpha=momentum * count / max(count - 1, 1))
     else:
         if running_mean is None or running_var is None:
             raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
-        mean, variance = wide(running_mean), wide(running_var)
+        mean, scale = wide(running_mean), rl.rsqrt(wide(running_var) + eps)
         centred = input - mean.reshape(shape)
-    scale = rl.rsqrt(variance + eps)
     result = centred * (scale if weight is None else scale * weight).reshape(shape)
     if bias is not None:
         result = result + bias.reshape(shape)
@@ -91,7 +102,7 @@ def channel_norm_grad(
         dims = [0, *range(2, input.dim())]
         mean = input.mean(dims)
         centred = input - mean.reshape([1, -1] + [1] * (input.dim() - 2))
-        scale = rl.rsqrt((centred * centred).mean(dims) + eps)
+        scale = _scale(centred, dims, eps).reshape(-1)
     else:
         mean, scale = result1, result2
     return _channel_norm_backward(grads[0], input, weight, mean, scale, training)
@@ -209,15 +220,26 @@ def _channels(name: str, length: int, repeat: int) -> int:
     return length // repeat
 
 
+def _mean(rows: Tensor, centred: bool) -> Tensor:
+    return rows.mean(1, keepdim=True) if centred else rows.new_zeros(rows.size(0), 1)
+
+
 def row_norm_composite(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, length: int, period: int, repeat: int, eps: float
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    length: int,
+    period: int,
+    repeat: int,
+    eps: float,
+    centred: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     rows = wide(input).reshape(-1, length)
-    mean = rows.mean(1, keepdim=True)
-    centred = rows - mean
-    scale = rl.rsqrt((centred * centred).mean(1, keepdim=True) + eps)
+    mean = _mean(rows, centred)
+    rows = rows - mean
+    scale = _scale(rows, [1], eps)
     channels = _channels("nn::row_norm", length, repeat)
-    result = (centred * scale).reshape(-1, period, channels, repeat)
+    result = (rows * scale).reshape(-1, period, channels, repeat)
     shape = (period, channels, 1)
     if weight is not None:
         result = result * weight.reshape(shape)
@@ -235,6 +257,7 @@ def _row_norm_backward(
     length: int,
     period: int,
     repeat: int,
+    centred: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor]:
     output_grad, input, weight = wide(output_grad), wide(input), wide(weight)
     shape = (-1, period, _channels("nn::row_norm_backward", length, repeat), repeat)
@@ -246,7 +269,7 @@ def _row_norm_backward(
         grad = grad * weight.reshape(period, shape[2], 1)
     grad = grad.reshape(-1, length)
     slope = (grad * normalized).mean(1, keepdim=True)
-    input_grad = (grad - grad.mean(1, keepdim=True) - normalized * slope) * scale.reshape(-1, 1)
+    input_grad = (grad - _mean(grad, centred) - normalized * slope) * scale.reshape(-1, 1)
     return input_grad.reshape(input.shape), weight_grad, bias_grad
 
 
@@ -259,29 +282,31 @@ def row_norm_grad(
     period: int,
     repeat: int,
     eps: float,
+    centred: bool,
     result1: Tensor,
     result2: Tensor,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     if not rl.is_grad_enabled():
-        found = row_norm_backward.operator(grads[0], input, weight, result1, result2, length, period, repeat)
+        found = row_norm_backward.operator(grads[0], input, weight, result1, result2, length, period, repeat, centred)
     else:  # the gradient is to be differentiated: the statistics are functions of the input again
         rows = wide(input).reshape(-1, length)
-        mean = rows.mean(1, keepdim=True)
-        scale = rl.rsqrt(((rows - mean) * (rows - mean)).mean(1, keepdim=True) + eps)
-        found = _row_norm_backward(grads[0], input, weight, mean, scale, length, period, repeat)
+        mean = _mean(rows, centred)
+        scale = _scale(rows - mean, [1], eps)
+        found = _row_norm_backward(grads[0], input, weight, mean, scale, length, period, repeat, centred)
     return found[0], found[1], None if bias is None else found[2].reshape(bias.shape)
 
 
 row_norm = (
     Op(
-        "nn::row_norm(Tensor input, Tensor? weight, Tensor? bias, int length, int period, int repeat, float eps) "
-        "-> (Tensor, Tensor, Tensor)",
+        "nn::row_norm(Tensor input, Tensor? weight, Tensor? bias, int length, int period, int repeat, float eps, "
+        "bool centred=True) -> (Tensor, Tensor, Tensor)",
         method=False,
         out=False,
         auxiliary=2,
         doc="""Normalises rows of `length` elements, and gives the mean and ``1 / sqrt(var + eps)`` of each.
 
-        Element `i` of row `r` takes entry ``(r % period) * (length / repeat) + i / repeat`` of weight and bias.
+        Element `i` of row `r` takes entry ``(r % period) * (length / repeat) + i / repeat`` of weight and bias. What is
+        not `centred` keeps its mean, for which 0 stands.
         """,
     )
     .composite(row_norm_composite)
@@ -300,7 +325,7 @@ row_norm = (
 row_norm_backward = (
     Op(
         f"nn::row_norm_backward(Tensor output_grad, Tensor input, Tensor? weight, {_STATISTICS}, int length, "
-        "int period, int repeat) -> (Tensor, Tensor, Tensor)",
+        "int period, int repeat, bool centred=True) -> (Tensor, Tensor, Tensor)",
         method=False,
         out=False,
         differentiable=False,
@@ -479,9 +504,11 @@ def rms_norm_composite(
     _check_normalized(input, shape, {"weight": weight})
     if not (input.is_floating_point() or input.is_complex()):
         raise NotImplementedError(f'"rms_norm" not implemented for {input.dtype}. Convert the input to floats.')
-    rows, dims = wide(input), list(range(-len(shape), 0))
-    smallest = rl.finfo(rows.dtype).eps if eps is None else eps
-    result = rows * rl.rsqrt((rows * rows).mean(dims, keepdim=True) + smallest)
+    smallest = rl.finfo(wide(input).dtype).eps if eps is None else eps
+    if input.is_floating_point() and (weight is None or weight.dtype is input.dtype):
+        return row_norm.operator(input, weight, None, math.prod(shape), 1, 1, smallest, False)[0]
+    rows = wide(input)
+    result = rows * _scale(rows, list(range(-len(shape), 0)), smallest)
     return (result if weight is None else result * weight).to(input.dtype)
 
 

@@ -13,6 +13,7 @@ import rushlight as rl
 from rushlight import Tensor
 from rushlight.nn import _ops
 from rushlight.nn._ops_bag import combine_bags as _combine_bags
+from rushlight.nn._precision import wide as _wide
 from rushlight.nn._windows import expand as _expand
 
 Size = int | Sequence[int]
@@ -770,13 +771,25 @@ max_unpool2d = _max_unpool(2)
 max_unpool3d = _max_unpool(3)
 
 
+def _unit(input: Tensor, power: float) -> Tensor:
+    """The largest magnitude where such powers of it, or sums of them, leave the range; else 1."""
+    largest = rl.norm(input.detach(), math.inf)
+    bound = rl.finfo(input.dtype).max ** (0.5 / max(abs(power), 1))
+    within = (largest <= bound) & (largest >= 1 / bound) | (largest == 0) | ~largest.isfinite()
+    return largest.masked_fill(within, 1)
+
+
 def _lp_pool(n: int, average: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def pool(
         input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
     ) -> Tensor:
         area = math.prod(_expand("kernel_size", kernel_size, n))
-        means = average(input.pow(norm_type), kernel_size, kernel_size if stride is None else stride, 0, ceil_mode)
-        return (rl.sign(means) * relu(rl.abs(means))).mul(area).pow(1.0 / norm_type)
+        values = _wide(input)
+        unit = _unit(values, norm_type) if input.numel() else 1
+        powers = (values / unit).pow(norm_type)
+        means = average(powers, kernel_size, kernel_size if stride is None else stride, 0, ceil_mode)
+        sums = rl.where(means == 0, 0, means * area)  # the root has no slope there
+        return (sums.pow(1.0 / norm_type) * unit).to(input.dtype)
 
     pool.__name__ = pool.__qualname__ = f"lp_pool{n}d"
     pool.__doc__ = """The p-norm of each window, ``(sum of x ** p) ** (1 / p)``.
@@ -927,9 +940,13 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     if input.numel() == 0:
         return input
     batch, channels = input.shape[:2]
-    squares = (input * input).reshape(batch, 1, channels, -1)
+    values = _wide(input)
+    unit = _unit(values, 2).clamp_min(1)  # small squares vanish beside `k`
+    parts = values / unit
+    squares = (parts * parts).reshape(batch, 1, channels, -1)
     means = avg_pool2d(pad(squares, (0, 0, size // 2, (size - 1) // 2)), (size, 1), stride=1)
-    return input / means.mul(alpha).add(k).pow(beta).reshape(input.shape)
+    divisor = means.mul(alpha).add(k / unit / unit).pow(beta).reshape(input.shape)
+    return (parts / divisor * unit.pow(1 - 2 * beta)).to(input.dtype)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
