@@ -34,7 +34,6 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False, batch_i
     for name, value in (("mode", mode), ("warn_only", warn_only), ("batch_invariant", batch_invariant)):
         if not isinstance(value, bool):
             kind = type(value).__name__
-            kind = type(value).__name__
             raise TypeError(f"use_deterministic_algorithms(): argument '{name}' must be bool, not {kind}")
     _C.set_determinism(mode, warn_only, _C.determinism()[2], batch_invariant)
 
